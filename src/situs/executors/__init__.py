@@ -1,0 +1,1 @@
+"""Engines that really run a placed model."""

@@ -1,0 +1,1 @@
+"""Placers by rules and local moves: fast, without proof."""

@@ -1,0 +1,1 @@
+"""Placers that learn a policy from evaluations (extra ``learn``)."""

@@ -1,0 +1,62 @@
+"""Placers by name: ours, and third parties' through the entry-point group ``situs.placers``."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from importlib.metadata import entry_points
+
+from situs.errors import ParameterError
+from situs.placers.parameters import split_spec, with_parameters
+from situs.placers.placer import Placer
+
+ENTRY_POINT_GROUP = "situs.placers"
+
+
+def _single() -> type[Placer]:
+    from situs.placers.heuristic.single import Single
+
+    return Single
+
+
+def _openvino_auto() -> type[Placer]:
+    from situs.placers.heuristic.openvino_auto import OpenVINOAuto
+
+    return OpenVINOAuto
+
+
+def _greedy() -> type[Placer]:
+    from situs.placers.heuristic.greedy import Greedy
+
+    return Greedy
+
+
+LOADERS: dict[str, Callable[[], type[Placer]]] = {
+    "single": _single,
+    "openvino-auto": _openvino_auto,
+    "greedy": _greedy,
+}
+
+
+def placer_names() -> list[str]:
+    """Names of all placers, ours first."""
+    extra = sorted(entry_points(group=ENTRY_POINT_GROUP).names - LOADERS.keys())
+    return [*LOADERS, *extra]
+
+
+def get_placer(spec: str) -> Placer:
+    """The placer of ``name`` or ``name{key=value,...}``.
+
+    Raises:
+        ParameterError: For an unknown name (lists all, with a near match) or bad parameters.
+        MissingExtraError: If it needs a package that is not installed.
+    """
+    name, values = split_spec(spec)
+    if name in LOADERS:
+        return with_parameters(LOADERS[name](), name, values)
+    for entry in entry_points(group=ENTRY_POINT_GROUP, name=name):
+        third_party: type[Placer] = entry.load()
+        return with_parameters(third_party, name, values)
+    near = difflib.get_close_matches(name, placer_names(), n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise ParameterError(f"unknown placer {name!r}; placers are {', '.join(placer_names())}{hint}")

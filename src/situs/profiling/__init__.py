@@ -1,0 +1,1 @@
+"""Measuring: executors fill cost tables."""

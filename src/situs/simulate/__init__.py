@@ -1,0 +1,6 @@
+"""Latency, memory, bounds and timelines of placements, without running them."""
+
+from situs.simulate.evaluate import evaluate
+from situs.simulate.objective import SimulatedObjective
+
+__all__ = ["SimulatedObjective", "evaluate"]
