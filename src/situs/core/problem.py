@@ -135,9 +135,8 @@ class Problem:
 
     def uniform(self) -> list[tuple[int, Ints]]:
         """``(device, assignment)`` for every device that may run the whole graph."""
-        whole = self.allowed.all(axis=0)
         return [
             (d, frozen(np.full(self.num_ops, d), np.int32))
             for d in range(self.num_devices)
-            if whole[d]
+            if self.allowed[:, d].all()
         ]
