@@ -1,0 +1,158 @@
+"""The prepared model: static inputs, folded constants, unique names."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from situs.errors import ModelError
+from situs.importers.openvino.reading import first_line
+
+if TYPE_CHECKING:
+    import openvino as ov
+
+COMPRESSED = frozenset(
+    [
+        "i8",
+        "u8",
+        "i4",
+        "u4",
+        "u3",
+        "u2",
+        "u1",
+        "u6",
+        "nf4",
+        "f16",
+        "bf16",
+        "f8e4m3",
+        "f8e5m2",
+        "f8e8m0",
+        "f4e2m1",
+    ]
+)
+"""Element types in which weights are stored to save memory."""
+
+_DECOMPRESSED = frozenset(("f16", "bf16", "f32", "f64"))
+# What OpenVINO's ConstantFolding looks for in a node's rt_info; it has no Python name.
+_KEEP = "DisableConstantFolding_0"
+
+
+def prepare(model: ov.Model, shapes: Mapping[str, Sequence[int]], what: str, own: bool) -> ov.Model:
+    """Return ``model`` (``own``) or a clone of it, ready to be placed.
+
+    Raises:
+        ModelError: If an input's shape is open or a given shape does not fit; ``what`` names the
+            model in the message.
+    """
+    unnamed = {n.get_friendly_name() for n in model.get_ordered_ops() if _is_unnamed(n)}
+    prepared = model if own else model.clone()
+    _fix_shapes(prepared, shapes, what)
+    _fold(prepared)
+    _name_uniquely(prepared, unnamed)
+    return prepared
+
+
+def _is_unnamed(node: ov.Node) -> bool:
+    # Without a friendly name of its own a node shows its process-wide number.
+    return bool(node.get_friendly_name() == node.get_name())
+
+
+def _fix_shapes(model: ov.Model, shapes: Mapping[str, Sequence[int]], what: str) -> None:
+    import openvino as ov
+
+    ports: dict[str, int] = {}
+    names: list[str] = []
+    for i, port in enumerate(model.inputs):
+        aliases = [*sorted(port.get_names()), port.get_node().get_friendly_name()]
+        names.append(aliases[0])
+        ports.update((alias, i) for alias in aliases)
+    wanted: dict[int, Sequence[int]] = {}
+    for name, shape in shapes.items():
+        if name == "" and len(names) == 1:
+            wanted[0] = shape
+        elif name in ports:
+            wanted[ports[name]] = shape
+        else:
+            near = difflib.get_close_matches(name, ports, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ModelError(
+                f"{what} has no input {name!r}; its inputs: {', '.join(names) or 'none'}{hint}"
+            )
+        if any(isinstance(d, bool) or int(d) != d or d < 0 for d in shape):
+            raise ModelError(
+                f"input {name!r}: shape {list(shape)} must be whole numbers of at least 0"
+            )
+    if wanted:
+        try:
+            model.reshape(
+                {
+                    model.inputs[i]: ov.PartialShape([int(d) for d in shape])
+                    for i, shape in wanted.items()
+                }
+            )
+        except RuntimeError as error:
+            given = ", ".join(f"{names[i]}={list(s)}" for i, s in wanted.items())
+            raise ModelError(
+                f"{what} does not take the shape {given}: {first_line(error)}; give another --shape"
+            ) from error
+    for name, port in zip(names, model.inputs, strict=True):
+        shape = port.get_partial_shape()
+        if shape.is_dynamic:
+            raise ModelError(
+                f"{what}: input {name!r} has the open shape {shape}; "
+                f"fix it with --shape {name}={_example(shape)}"
+            )
+
+
+def _example(shape: ov.PartialShape) -> str:
+    if shape.rank.is_dynamic:
+        return "1,3,224,224"
+    return ",".join("1" if d.is_dynamic else str(d.get_length()) for d in shape)
+
+
+def keeps_compressed(node: ov.Node) -> bool:
+    """Whether folding ``node``, which depends on no input, would blow up compressed weights."""
+    kind = node.get_type_name()
+    if kind in ("FakeQuantize", "FakeConvert"):
+        return True
+    return (
+        kind == "Convert"
+        and node.get_input_element_type(0).get_type_name() in COMPRESSED
+        and node.get_output_element_type(0).get_type_name() in _DECOMPRESSED
+    )
+
+
+def _fold(model: ov.Model) -> None:
+    from openvino.passes import ConstantFolding, Manager
+
+    kept = [node for node in model.get_ordered_ops() if keeps_compressed(node)]
+    for node in kept:
+        node.get_rt_info()[_KEEP] = ""
+    manager = Manager()
+    manager.register_pass(ConstantFolding())
+    manager.run_passes(model)
+    for node in kept:
+        del node.get_rt_info()[_KEEP]
+
+
+def _name_uniquely(model: ov.Model, unnamed: set[str]) -> None:
+    # Constants come last, so that an op keeps its name where a constant bears the same one.
+    ops = model.get_ordered_ops()
+    ops.sort(key=lambda node: node.get_type_name() == "Constant")
+    taken: set[str] = set()
+    nameless: list[tuple[int, ov.Node, str]] = []
+    for i, node in enumerate(ops):
+        name = node.get_friendly_name()
+        if name in unnamed or _is_unnamed(node):
+            nameless.append((i, node, node.get_type_name()))
+        elif name in taken:
+            nameless.append((i, node, name))
+        else:
+            taken.add(name)
+    for i, node, stem in nameless:
+        name = f"{stem}_{i}"
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        node.set_friendly_name(name)

@@ -1,0 +1,144 @@
+"""A model's nodes as plain lists, read from OpenVINO in one pass."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from situs.importers.flop import OpShapes, op_flop
+
+if TYPE_CHECKING:
+    import openvino as ov
+
+SINKS = frozenset(("Result", "Assign"))
+RANDOM = frozenset(("RandomUniform", "Multinomial", "RandomNormal", "RandomPoisson"))
+BODIES = frozenset(("If", "Loop", "TensorIterator"))
+
+
+@dataclass(slots=True)
+class Tensor:
+    """An output of a node; ``shape`` is an upper bound, 0 where there is none."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    size_bytes: int
+    open_rank: bool
+
+
+@dataclass(slots=True)
+class Row:
+    """A node: ``sources`` are ``(row, port)``; ``varies`` if it depends on an input or on chance.
+
+    ``constants`` are the keys and sizes of a Constant itself or of those inside an op's bodies.
+    """
+
+    node: ov.Node
+    name: str
+    type: str
+    sources: list[tuple[int, int]]
+    outputs: list[Tensor]
+    varies: bool
+    flop: float = 0.0
+    constants: dict[Any, int] = field(default_factory=dict)
+
+    @property
+    def placed(self) -> bool:
+        """Whether the node is an op of the graph, not part of a constant."""
+        return self.varies or self.type in SINKS
+
+
+def read_table(model: ov.Model) -> list[Row]:
+    """Rows in topological order."""
+    rows: list[Row] = []
+    number: dict[int, int] = {}
+    for node in model.get_ordered_ops():
+        kind = node.get_type_name()
+        sources = []
+        for port in node.inputs():
+            source = port.get_source_output()
+            sources.append((number[source.get_node().get_instance_id()], source.get_index()))
+        row = Row(
+            node,
+            node.get_friendly_name(),
+            kind,
+            sources,
+            [_tensor(node, i) for i in range(node.get_output_size())],
+            kind in ("Parameter", "ReadValue")
+            or kind in RANDOM
+            or any(rows[s].varies for s, _ in sources),
+        )
+        if kind == "Constant":
+            row.constants = _constant(node, row.outputs[0])
+        elif kind in BODIES:
+            _add_bodies(row, rows)
+        elif row.varies:
+            row.flop = op_flop(_shapes(row, rows))
+        number[node.get_instance_id()] = len(rows)
+        rows.append(row)
+    return rows
+
+
+def _shapes(row: Row, rows: list[Row]) -> OpShapes:
+    return OpShapes(
+        row.type,
+        [rows[s].outputs[port].shape for s, port in row.sources],
+        [tensor.shape for tensor in row.outputs],
+        row.node.get_attributes,
+    )
+
+
+def _tensor(node: ov.Node, port: int) -> Tensor:
+    partial = node.get_output_partial_shape(port)
+    element = node.get_output_element_type(port)
+    if partial.is_static:
+        shape = tuple(partial.to_shape())
+    elif partial.rank.is_dynamic:
+        shape = (0,)
+    else:
+        shape = tuple(max(0, d.get_max_length()) for d in partial)
+    bits = math.prod(shape) * element.bitwidth
+    return Tensor(element.get_type_name(), shape, -(-bits // 8), partial.rank.is_dynamic)
+
+
+def _constant(node: Any, tensor: Tensor) -> dict[Any, int]:
+    size = int(node.get_byte_size())
+    # Tied weights are separate nodes over one piece of memory: it is counted once.
+    if size < 64 or tensor.dtype == "string":
+        return {node.get_instance_id(): size}
+    address = node.data.__array_interface__["data"][0]
+    return {(address, size): size}
+
+
+def _add_bodies(row: Row, rows: list[Row]) -> None:
+    """Add what an If, Loop or TensorIterator holds inside: constants, FLOP, chance."""
+    node: Any = row.node
+    if row.type == "If":
+        bodies, runs = [node.get_then_body(), node.get_else_body()], 1
+    else:
+        bodies, runs = [node.get_function()], _iterations(row, rows)
+    flop = 0.0
+    for body in bodies:
+        inner = read_table(body)
+        for inside in inner:
+            row.constants.update(inside.constants)
+            row.varies |= inside.type in RANDOM or inside.type == "ReadValue"
+        flop = max(flop, sum(inside.flop for inside in inner))
+    row.flop = runs * flop
+
+
+def _iterations(row: Row, rows: list[Row]) -> int:
+    """Trip count: of the sliced input, else of the constant that a Loop reads, else 1."""
+    node: Any = row.node
+    for description in node.get_input_descriptions():
+        if hasattr(description, "axis"):
+            source, port = row.sources[description.input_index]
+            shape = rows[source].outputs[port].shape
+            if shape:
+                extent = shape[description.axis]
+                return int(max(1, -(-extent // max(1, abs(description.part_size)))))
+    if row.type == "Loop" and row.sources and rows[row.sources[0][0]].type == "Constant":
+        constant: Any = rows[row.sources[0][0]].node
+        count = int(constant.data.reshape(-1)[0])
+        return count if 0 < count < 1 << 31 else 1
+    return 1
