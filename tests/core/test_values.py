@@ -142,3 +142,14 @@ def test_a_failed_measurement_has_no_number() -> None:
     failed = Measurement.failed(Status.TIMEOUT, "too slow")
     assert failed.seconds is None
     assert failed.interval_s() is None
+
+
+def test_classes_kept_together_merge_with_colocation() -> None:
+    from dataclasses import replace
+
+    base = diamond4()
+    graph = replace(base.graph, colocation=np.array([-1, 0, 0, -1]))
+    together = np.array([5, -1, 5, -1], dtype=np.int32)
+    problem = Problem(graph, base.cluster, base.costs, limits=Limits(together=together))
+    assert problem.units.tolist() == [0, 0, 0, 1]
+    assert problem.unit_seconds.tolist() == [[6.0, 6.0], [2.0, 2.0]]

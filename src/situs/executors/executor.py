@@ -31,7 +31,7 @@ class Realised:
 
     Attributes:
         device: ``int32[N]`` number of the placement's device; -1 where the runtime removed the op
-            or fused it away so that it runs nowhere by itself.
+            or fused it away so that it runs nowhere by itself, or where only ``realise`` can tell.
         subgraph: ``int32[N]`` number of the compiled sub-graph; -1 likewise.
         subgraphs: Number of compiled sub-graphs.
         differences: Every op that runs elsewhere than planned, with its cause.
@@ -91,4 +91,10 @@ class Executor(Protocol):
             PlacementError: If it belongs to another graph or names an unknown device.
             CompileError: If a device refuses.
         """
+        ...
+
+    def realise(
+        self, imported: Imported, placement: Placement, inputs: Sequence[np.ndarray[Any, Any]]
+    ) -> Realised:
+        """Read back op by op where a placement runs, by running an instrumented twin once."""
         ...

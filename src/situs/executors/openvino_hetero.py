@@ -10,7 +10,13 @@ import numpy as np
 from situs.core import Placement
 from situs.errors import CompileError, PlacementError, RunError
 from situs.executors.executor import Realised
-from situs.executors.readback import realised_hetero, realised_plain
+from situs.executors.readback import (
+    original_ops,
+    realised_exactly,
+    realised_hetero,
+    realised_plain,
+    subgraph_of_ops,
+)
 from situs.executors.runtime import core, first_line
 from situs.hardware import Cluster, Device
 
@@ -93,7 +99,7 @@ class HeteroExecutor:
     ) -> PlacedModel:
         """Compile as placed, and read back what the runtime made of it."""
         placement.require(imported.graph)
-        for name in placement.devices:
+        for name in (placement.devices[int(d)] for d in np.unique(placement.assignment)):
             # HETERO itself would try to load a plugin of that name.
             if name not in self._devices:
                 raise PlacementError(
@@ -113,6 +119,26 @@ class HeteroExecutor:
         except RuntimeError as error:
             where = uniform or "HETERO"
             raise CompileError(f"{where} refused to compile: {first_line(error)}") from error
+
+    def realise(
+        self, imported: Imported, placement: Placement, inputs: Sequence[np.ndarray[Any, Any]]
+    ) -> Realised:
+        """Read back op by op where a placement runs: compiles an instrumented twin and runs it.
+
+        Raises:
+            CompileError: If a device refuses.
+            RunError: If the twin fails at inference.
+        """
+        twin = self.compile(imported, placement, {"PERF_COUNT": "YES"})
+        if placement.uniform_device is not None:
+            return twin.realised
+        twin.bind(inputs)
+        twin.run()
+        graph = imported.graph
+        names = [info.node_name for info in twin.profile()]
+        subgraph = subgraph_of_ops(names, original_ops(twin.compiled, graph), graph.num_ops)
+        executed = [str(name) for name in twin.compiled.get_property("EXECUTION_DEVICES")]
+        return realised_exactly(twin.realised, graph, placement, subgraph, executed)
 
     def _hetero(
         self, imported: Imported, placement: Placement, extra: dict[str, str]

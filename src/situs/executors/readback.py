@@ -1,8 +1,9 @@
-"""Read back from a compiled HETERO model which op really runs in which sub-graph and where."""
+"""Read back from compiled models which op really runs in which sub-graph and where."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,9 +12,12 @@ from situs.core import Placement
 from situs.executors.executor import Difference, Realised
 from situs.executors.runtime import telling_properties
 from situs.graph import Graph
+from situs.graph.arrays import Ints
 
 if TYPE_CHECKING:
     import openvino as ov
+
+_PREFIX = re.compile(r"subgraph(\d+): (.*)", re.DOTALL)
 
 
 def info_text(node: ov.Node, key: str) -> str:
@@ -45,102 +49,115 @@ def split_names(text: str, known: Collection[str]) -> list[str]:
     return names
 
 
-def _subgraph_of_ops(compiled: ov.CompiledModel, graph: Graph) -> tuple[np.ndarray, int]:
-    """``int32[N]`` sub-graph of each op (-1 = runs nowhere by itself), and how many there are."""
-    subgraph = np.full(graph.num_ops, -1, dtype=np.int32)
-    current, last_order = -1, 1 << 62
-    for node in compiled.get_runtime_model().get_ordered_ops():
-        order = int(info_text(node, "execOrder") or 0)
-        # HETERO lists its sub-models one after another, each numbered from 0.
-        if order <= last_order:
-            current += 1
-        last_order = order
-        for name in split_names(info_text(node, "originalLayersNames"), graph.op_index):
-            op = graph.op_index[name]
-            if subgraph[op] < 0:
-                subgraph[op] = current
-    return subgraph, current + 1
+def original_ops(compiled: ov.CompiledModel, graph: Graph) -> dict[str, list[int]]:
+    """The graph's ops that each runtime op runs, by the runtime op's name."""
+    return {
+        node.get_friendly_name(): [
+            graph.op_index[name]
+            for name in split_names(info_text(node, "originalLayersNames"), graph.op_index)
+        ]
+        for node in compiled.get_runtime_model().get_ordered_ops()
+    }
+
+
+def configuration_of(compiled: ov.CompiledModel, device: str) -> tuple[tuple[str, str], ...]:
+    """Effective properties of a plainly compiled model."""
+    readable = set(compiled.get_property("SUPPORTED_PROPERTIES")) - {"SUPPORTED_PROPERTIES"}
+    return tuple(telling_properties({key: compiled.get_property(key) for key in readable}, device))
 
 
 def realised_plain(
     compiled: ov.CompiledModel, graph: Graph, placement: Placement, device: str, note: str
 ) -> Realised:
     """A uniform placement that was compiled as the plain device."""
-    number = placement.devices.index(device)
-    properties = {key: compiled.get_property(key) for key in _readable(compiled)}
-    ran = {name.split(".")[0] for name in properties.get("EXECUTION_DEVICES", [device])}
+    configuration = configuration_of(compiled, device)
+    executed = dict(configuration).get(f"{device}.EXECUTION_DEVICES", device)
     differences = (
         ()
-        if device.split(".")[0] in ran
-        else (
-            Difference("(all)", device, ", ".join(sorted(ran)), "the runtime chose another device"),
-        )
+        if device in {name.partition("(")[0] for name in executed.split(",")}
+        else (Difference("(all)", device, executed, "the runtime chose another device"),)
     )
     return Realised(
-        device=np.full(graph.num_ops, number, dtype=np.int32),
+        device=np.full(graph.num_ops, placement.devices.index(device), dtype=np.int32),
         subgraph=np.zeros(graph.num_ops, dtype=np.int32),
         subgraphs=1,
         differences=differences,
-        configuration=tuple(telling_properties(properties, device)),
-        notes=(note,) if note else (),
+        configuration=configuration,
+        notes=(note,),
     )
 
 
-def _readable(compiled: ov.CompiledModel) -> list[str]:
-    return [k for k in compiled.get_property("SUPPORTED_PROPERTIES") if k != "SUPPORTED_PROPERTIES"]
-
-
 def realised_hetero(compiled: ov.CompiledModel, graph: Graph, placement: Placement) -> Realised:
-    """Where HETERO really put each op.
-
-    The runtime tells the ops of each sub-graph, the number of sub-graphs, and the devices in the
-    order of their first sub-graph. The device of a sub-graph is the one that most of its ops were
-    planned on, and the order of first appearance must then agree with what the runtime says; where
-    it does not, every op of the doubtful sub-graphs is reported as a difference.
-    """
-    subgraph, listed = _subgraph_of_ops(compiled, graph)
-    total = int(compiled.get_property("HETERO_NUMBER_OF_SUBMODELS"))
+    """What HETERO itself tells without running: devices, sub-graphs, properties; not op by op."""
     executed = [str(name) for name in compiled.get_property("EXECUTION_DEVICES")]
-    planned = placement.assignment
-    votes = np.zeros((max(listed, 1), len(placement.devices)), dtype=np.int64)
-    present = subgraph >= 0
+    used = [placement.devices[int(d)] for d in np.unique(placement.assignment)]
+    differences = tuple(
+        Difference("(all its ops)", name, ", ".join(executed), "the runtime left the device out")
+        for name in used
+        if name not in executed
+    )
+    configuration: list[tuple[str, str]] = []
+    for name, properties in compiled.get_property("DEVICE_PROPERTIES").items():
+        configuration += telling_properties(properties, str(name))
+    return Realised(
+        device=np.full(graph.num_ops, -1, dtype=np.int32),
+        subgraph=np.full(graph.num_ops, -1, dtype=np.int32),
+        subgraphs=int(compiled.get_property("HETERO_NUMBER_OF_SUBMODELS")),
+        differences=differences,
+        configuration=tuple(configuration),
+    )
+
+
+def subgraph_of_ops(
+    profiled_names: Sequence[str], owners: dict[str, list[int]], num_ops: int
+) -> Ints:
+    """``int32[N]`` sub-graph of each op from names ``subgraphK: op``; -1 = fused away."""
+    subgraph = np.full(num_ops, -1, dtype=np.int32)
+    for text in profiled_names:
+        match = _PREFIX.fullmatch(text)
+        if match is None:
+            continue
+        for op in owners.get(match[2], []):
+            subgraph[op] = int(match[1])
+    return subgraph
+
+
+def realised_exactly(
+    quick: Realised, graph: Graph, placement: Placement, subgraph: Ints, executed: Sequence[str]
+) -> Realised:
+    """Where each op runs, from the sub-graph that the runtime reports for it.
+
+    A sub-graph's device is the one that most of its ops were planned on; devices in the order of
+    their first sub-graph must then be those that the runtime lists, in its order.
+    """
+    planned, present = placement.assignment, subgraph >= 0
+    votes = np.zeros((max(quick.subgraphs, 1), len(placement.devices)), dtype=np.int64)
     np.add.at(votes, (subgraph[present], planned[present]), 1)
-    device_of = votes.argmax(axis=1)
-    used = set(planned[present].tolist())
-    silent = [placement.devices[d] for d in sorted(used) if placement.devices[d] not in executed]
-    causes: dict[str, str] = {}
-    if silent:
-        executed_number = placement.devices.index(executed[0]) if executed else -1
-        device_of[np.isin(device_of, [placement.devices.index(s) for s in silent])] = (
-            executed_number
-        )
-        causes["silent"] = f"the runtime gave {', '.join(silent)} no sub-graph at all"
-    appearance: list[str] = []
-    for number in device_of[votes.sum(axis=1) > 0]:
-        name = placement.devices[int(number)]
-        if name not in appearance:
-            appearance.append(name)
-    consistent = [name for name in executed if name in appearance] == appearance
-    realised = np.where(present, device_of[np.maximum(subgraph, 0)], -1).astype(np.int32)
-    differences = []
-    for op in np.flatnonzero(present & (realised != planned)):
-        name = placement.devices[int(planned[op])]
+    used = [placement.devices.index(name) for name in executed if name in placement.devices]
+    votes[:, [d for d in range(len(placement.devices)) if d not in used]] = -1
+    device_of = votes.argmax(axis=1).astype(np.int32)
+    device = np.where(present, device_of[np.maximum(subgraph, 0)], -1).astype(np.int32)
+    differences = list(quick.differences)
+    for op in np.flatnonzero(present & (device != planned)):
         cause = (
-            causes["silent"] if name in silent else "the runtime merged it into another sub-graph"
+            "the runtime left the device out"
+            if int(planned[op]) not in used
+            else f"the runtime put it into sub-graph {int(subgraph[op])}"
         )
+        names = placement.devices
         differences.append(
-            Difference(graph.op_names[op], name, placement.devices[int(realised[op])], cause)
+            Difference(graph.op_names[op], names[planned[op]], names[device[op]], cause)
         )
-    if not consistent or (listed != total and listed > 0):
+    order = list(dict.fromkeys(int(device_of[k]) for k in np.unique(subgraph[present])))
+    if order != [d for d in used if d in order]:
         differences.append(
             Difference(
                 "(sub-graphs)",
-                f"{listed} on {', '.join(appearance)}",
-                f"{total} on {', '.join(executed)}",
-                "the runtime's own count or order of devices does not match its list of ops",
+                ", ".join(placement.devices[d] for d in order),
+                ", ".join(executed),
+                "the order of devices that the runtime tells does not match its sub-graphs",
             )
         )
-    configuration = []
-    for name, properties in compiled.get_property("DEVICE_PROPERTIES").items():
-        configuration += telling_properties(properties, str(name))
-    return Realised(realised, subgraph, total, tuple(differences), tuple(configuration))
+    return Realised(
+        device, subgraph, quick.subgraphs, tuple(differences), quick.configuration, quick.notes
+    )

@@ -9,7 +9,7 @@ import numpy as np
 from situs.costs import MEASURED, CostTable
 from situs.errors import ProblemError
 from situs.graph import Graph
-from situs.graph.arrays import Floats
+from situs.graph.arrays import Floats, Ints, frozen
 from situs.profiling.links import LinkCosts
 from situs.profiling.profile import Profile
 
@@ -52,3 +52,28 @@ def cost_table(graph: Graph, profiles: Sequence[Profile], links: LinkCosts) -> C
         source=MEASURED,
         notes=tuple(notes),
     )
+
+
+def fused_classes(graph: Graph, profiles: Sequence[Profile]) -> Ints | None:
+    """``int32[N]`` classes of ops that some device fuses into one, for ``Limits.together``.
+
+    A cut inside such a class would break the fusion, at a cost that no per-op time shows. None if
+    nothing is fused.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    n = graph.num_ops
+    works = np.flatnonzero(~(graph.is_input | graph.is_output))
+    rows, columns, width = [], [], n
+    for profile in profiles:
+        ops = works[profile.fused[works] >= 0]
+        rows.append(ops)
+        columns.append(width + profile.fused[ops])
+        width += int(profile.fused.max(initial=-1)) + 1
+    row, column = np.concatenate(rows), np.concatenate(columns)
+    joined = coo_array((np.ones(len(row)), (row, column)), shape=(width, width))
+    _, labels = connected_components(joined, directed=False)
+    _, inverse, sizes = np.unique(labels[:n], return_inverse=True, return_counts=True)
+    classes = np.where(sizes[inverse] > 1, inverse, -1)
+    return frozen(classes, np.int32) if (classes >= 0).any() else None

@@ -13,10 +13,10 @@ from situs.core import RealClock
 from situs.costs import op_traffic_bytes
 from situs.errors import CompileError, RunError, Status
 from situs.executors.openvino_hetero import HeteroExecutor
-from situs.executors.readback import info_text, split_names
 from situs.executors.runtime import core
-from situs.graph.arrays import Bools, Floats, frozen
+from situs.graph.arrays import Bools, Floats, Ints, frozen
 from situs.hardware import Cluster, Device
+from situs.profiling.attribute import attribute, runtime_op_of
 
 if TYPE_CHECKING:
     from situs.core import Placement
@@ -37,6 +37,7 @@ class Profile:
         supported: ``bool[N]`` ops that the device says it can run.
         seconds: ``float64[N]`` run time of each op, s; NaN where not measured.
         latency_s: Median latency of the whole model alone, s; NaN if it did not run.
+        fused: ``int32[N]`` runtime op that runs each op; -1 = unknown.
         coverage: Sum of the op times as profiled / latency without profiling.
         detail: Reason of a failure.
         configuration: Effective properties, read back.
@@ -46,6 +47,7 @@ class Profile:
     status: Status
     supported: Bools
     seconds: Floats
+    fused: Ints
     latency_s: float
     coverage: float
     detail: str = ""
@@ -72,11 +74,9 @@ def profile(
 ) -> Profile:
     """Run the whole model on one device with and without op timing.
 
-    Op times are medians over ``runs`` runs. The time of a fused runtime op is shared among its
-    original ops by FLOP (by bytes where none computes); a reorder or copy that the runtime put in
-    goes to the op that reads it. All are then scaled so that their sum is the latency measured
-    without profiling: op timing itself costs time, and a prediction of the uniform placement must
-    equal its measurement.
+    Op times are medians over ``runs`` runs, attributed to original ops (``attribute``), and
+    scaled so that their sum is the latency measured without profiling: op timing itself costs
+    time, and a prediction of the uniform placement must equal its measurement.
 
     Args:
         imported: The prepared model.
@@ -89,19 +89,22 @@ def profile(
     graph = imported.graph
     supported = supported_ops(imported, device)
     executor = HeteroExecutor(Cluster((device,)))
-    unknown = np.full(graph.num_ops, np.nan)
+
+    def failed(status: Status, error: Exception) -> Profile:
+        unknown = frozen(np.full(graph.num_ops, np.nan), np.float64)
+        alone = frozen(np.full(graph.num_ops, -1), np.int32)
+        return Profile(device.name, status, supported, unknown, alone, np.nan, 0.0, str(error))
+
     try:
         plain = executor.compile(imported, placement)
         timed = executor.compile(imported, placement, {"PERF_COUNT": "YES"})
         plain.bind(inputs)
         timed.bind(inputs)
-        latency_s, raw = _alternate(plain, timed, graph, runs, on_run)
+        latency_s, raw, fused = _alternate(plain, timed, graph, runs, on_run)
     except CompileError as error:
-        return Profile(
-            device.name, Status.COMPILE_FAILED, supported, unknown, np.nan, 0.0, str(error)
-        )
+        return failed(Status.COMPILE_FAILED, error)
     except RunError as error:
-        return Profile(device.name, Status.RUN_FAILED, supported, unknown, np.nan, 0.0, str(error))
+        return failed(Status.RUN_FAILED, error)
     total = float(raw.sum())
     if total <= 0:
         # The device reports no op times: share the latency by the work of each op.
@@ -115,6 +118,7 @@ def profile(
         Status.OK,
         frozen(np.ones(graph.num_ops), np.bool_),
         frozen(raw * (latency_s / total), np.float64),
+        fused,
         latency_s,
         coverage,
         configuration=plain.realised.configuration,
@@ -127,7 +131,7 @@ def _alternate(
     graph: Graph,
     runs: int,
     on_run: Callable[[int, int], None],
-) -> tuple[float, Floats]:
+) -> tuple[float, Floats, Ints]:
     clock = RealClock()
     for _ in range(5):
         plain.run()
@@ -144,40 +148,5 @@ def _alternate(
         latencies.append(clock.now() - begin)
         on_run(k + 1, runs)
     medians = {name: float(np.median(values)) for name, values in times.items()}
-    return float(np.median(latencies)), attribute(timed, graph, medians)
-
-
-def attribute(timed: PlacedModel, graph: Graph, medians: dict[str, float]) -> Floats:
-    """``float64[N]`` seconds per original op from seconds per runtime op."""
-    seconds = np.zeros(graph.num_ops)
-    weights = np.where(graph.op_flop > 0, graph.op_flop, 0.0)
-    traffic = op_traffic_bytes(graph)
-    nodes = timed.compiled.get_runtime_model().get_ordered_ops()
-    owners: dict[str, list[int]] = {}
-    for node in nodes:
-        names = split_names(info_text(node, "originalLayersNames"), graph.op_index)
-        owners[node.get_friendly_name()] = [graph.op_index[name] for name in names]
-    # Last first, so that a chain of inserted ops passes its readers' ops on.
-    for node in reversed(nodes):
-        name = node.get_friendly_name()
-        if not owners[name]:
-            owners[name] = next(
-                (
-                    owners[target.get_node().get_friendly_name()]
-                    for output in node.outputs()
-                    for target in output.get_target_inputs()
-                    if owners[target.get_node().get_friendly_name()]
-                ),
-                [],
-            )
-        spent = medians.get(name, 0.0)
-        ops = owners[name]
-        if not ops or spent <= 0:
-            continue
-        share = weights[ops]
-        if share.sum() <= 0:
-            share = traffic[ops]
-        if share.sum() <= 0:
-            share = np.ones(len(ops))
-        seconds[ops] += spent * share / share.sum()
-    return frozen(seconds, np.float64)
+    op_of, number = runtime_op_of(timed.compiled, graph)
+    return float(np.median(latencies)), attribute(graph, op_of, number, medians), op_of
