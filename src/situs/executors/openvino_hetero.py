@@ -156,19 +156,9 @@ class HeteroExecutor:
 def annotated(imported: Imported, placement: Placement) -> ov.Model:
     """A clone of the model with an affinity on every node, constants following their readers."""
     model = imported.model.clone()
-    index = imported.graph.op_index
-    affinity: dict[str, str] = {}
-    for node in reversed(model.get_ordered_ops()):
+    index, owner = imported.graph.op_index, imported.constant_owner
+    for node in model.get_ordered_ops():
         name = node.get_friendly_name()
-        if name in index:
-            device = placement.devices[int(placement.assignment[index[name]])]
-        else:
-            readers = (
-                target.get_node().get_friendly_name()
-                for output in node.outputs()
-                for target in output.get_target_inputs()
-            )
-            device = next((affinity[r] for r in readers if r in affinity), placement.devices[0])
-        affinity[name] = device
-        node.get_rt_info()["affinity"] = device
+        op = index.get(name, owner.get(name, 0))
+        node.get_rt_info()["affinity"] = placement.devices[int(placement.assignment[op])]
     return model

@@ -24,6 +24,10 @@ def moved_bytes(problem: Problem, placement: Placement) -> int:
     return int(graph.tensor_bytes[pairs[crossing, 0]].sum())
 
 
+def _finite(seconds: float) -> float | None:
+    return seconds if np.isfinite(seconds) else None
+
+
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """What ``situs place`` found.
@@ -152,13 +156,13 @@ class Outcome:
             "seed": self.seed,
             "chosen": chosen.candidate.name if chosen else None,
             "best_single": single.candidate.name if single else None,
-            "candidates": [self._candidate(trial) for trial in self.trials],
+            "candidates": [self.candidate_record(trial) for trial in self.trials],
             "placers": [
                 {
                     "placer": r.placer,
                     "parameters": dict(r.parameters),
                     "status": r.status.name.lower(),
-                    "predicted_s": r.seconds if np.isfinite(r.seconds) else None,
+                    "predicted_s": _finite(r.seconds),
                     "bound_s": r.bound_s,
                     "evaluations": r.evaluations,
                     "elapsed_s": r.elapsed_s,
@@ -170,7 +174,8 @@ class Outcome:
             "environment": environment(),
         }
 
-    def _candidate(self, trial: Trial) -> dict[str, Any]:
+    def candidate_record(self, trial: Trial) -> dict[str, Any]:
+        """One candidate as JSON values."""
         measurement = trial.measurement
         c = self.comparison(trial)
         interval = measurement.interval_s()
@@ -180,7 +185,7 @@ class Outcome:
             "ops": trial.candidate.placement.counts(),
             "status": measurement.status.name.lower(),
             "detail": measurement.detail,
-            "predicted_s": trial.candidate.predicted_s,
+            "predicted_s": _finite(trial.candidate.predicted_s),
             "measured_s": measurement.seconds,
             "interval_s": list(interval) if interval else None,
             "samples_s": measurement.samples_s.tolist(),

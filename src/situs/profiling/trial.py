@@ -238,12 +238,16 @@ def choose(trials: Sequence[Trial]) -> Trial | None:
     kept: the answer is then never slower than one device beyond the interval.
     """
     single = best_single(trials)
-    usable = [t for t in trials if t.ok and (t.final is not None or single is None)]
     if single is None:
-        return min(usable, key=lambda t: t.seconds or 0.0, default=None)
+        return min((t for t in trials if t.ok), key=lambda t: t.seconds or 0.0, default=None)
     faster = [
         t
-        for t in usable
-        if (c := compare(t.measurement, single.measurement)) is not None and c.faster
+        for t in trials
+        if t.ok
+        and t.candidate.placement.uniform_device is None
+        and t.final is not None
+        and single.final is not None
+        and (c := compare(t.final, single.final)) is not None
+        and c.faster
     ]
     return min(faster, key=lambda t: t.seconds or 0.0, default=single)
