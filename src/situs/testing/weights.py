@@ -58,7 +58,7 @@ def randomize_weights(model: ov.Model, seed: int = 0) -> ov.Model:
 
 
 def _float_constants(node: Any) -> list[tuple[int, Any]]:
-    """Ports of ``node`` fed by f32 or f16 constants of more than one element, decompressed or not."""
+    """Ports of ``node`` that real-valued constants of over one element feed, compressed or not."""
     found = []
     for port, value in enumerate(node.input_values()):
         source = value.get_node()
