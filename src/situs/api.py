@@ -1,1 +1,252 @@
-"""The public functions of Situs: the only place that sees loader, costs, placer and executor."""
+"""The public functions: the only place that sees loader, costs, placer, executor and store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from situs.core import (
+    AnyOf,
+    Flag,
+    Limits,
+    MaxEvaluations,
+    Placement,
+    Problem,
+    Progress,
+    Result,
+    Stop,
+)
+from situs.core import place as bind
+from situs.core.placement_file import (
+    PlacementFile,
+    check_writable,
+    read_placement,
+    write_placement,
+)
+from situs.errors import ParameterError, Status
+from situs.executors import DeviceSpec, discover, parse_device
+from situs.executors.openvino_hetero import HeteroExecutor, PlacedModel
+from situs.hardware import Cluster
+from situs.importers import Imported, load_model
+from situs.placers import get_placer, parameter_texts
+from situs.profiling.costs import cost_table, fused_classes
+from situs.profiling.inputs import random_inputs
+from situs.profiling.links import measure_links
+from situs.profiling.outcome import Outcome
+from situs.profiling.profile import Profile, profile
+from situs.profiling.trial import Candidate, run_trials
+from situs.simulate import SimulatedObjective
+
+if TYPE_CHECKING:
+    import openvino as ov
+
+DEFAULT_PLACERS = ("openvino-auto", "greedy", "mincut", "local-search")
+OnEvent = Callable[[str, int, int], None]
+
+
+def _silent(stage: str, done: int, total: int) -> None:
+    pass
+
+
+def load(
+    model: str | Path | ov.Model, shapes: Mapping[str, Sequence[int]] | None = None
+) -> Imported:
+    """Load a model file (ONNX, OpenVINO IR, TensorFlow, TFLite, Paddle) or an ``ov.Model``.
+
+    Args:
+        model: Path or model; the model itself is not changed.
+        shapes: Static shape by input name, for inputs with dynamic dimensions.
+
+    Raises:
+        ModelError: If it cannot be read, or an input's shape is still open.
+    """
+    return load_model(model, shapes)
+
+
+def devices(
+    names: Sequence[str] = (), virtual: Sequence[str] = (), precision: str = "f32"
+) -> Cluster:
+    """The devices of this machine.
+
+    Args:
+        names: ``NAME`` or ``NAME:key=value,...``; empty = all.
+        virtual: Virtual copies of the CPU to register, ``CPU_B:threads=1``; they are added.
+        precision: Inference precision of all: ``f32``, ``f16``, ``bf16`` or ``native``.
+
+    Raises:
+        ClusterError: For an unknown device or a malformed text.
+    """
+    copies = {spec.name: spec for spec in (parse_device(text, virtual=True) for text in virtual)}
+    wanted = [copies.pop(spec.name, spec) for spec in map(parse_device, names)]
+    if not wanted and copies:
+        wanted = [DeviceSpec(device.name) for device in discover((), precision).devices]
+        wanted = [spec for spec in wanted if spec.name not in copies]
+    return discover([*wanted, *copies.values()], precision)
+
+
+def measure_problem(
+    model: Imported, cluster: Cluster, seed: int = 0, on_event: OnEvent = _silent
+) -> Problem:
+    """Profile a model on every device and measure the links: a problem with measured costs."""
+    inputs = random_inputs(model.model, np.random.default_rng(seed))
+    profiles: list[Profile] = []
+    for d, device in enumerate(cluster.devices):
+        whole = np.full(model.graph.num_ops, d, dtype=np.int32)
+        placement = Placement(model.graph.fingerprint, cluster.names, whole)
+        profiles.append(
+            profile(
+                model,
+                device,
+                placement,
+                inputs,
+                on_run=lambda done, total, name=device.label: on_event(  # type: ignore[misc]
+                    f"profiling on {name}", done, total
+                ),
+            )
+        )
+    links = measure_links(
+        cluster, on_pair=lambda a, b: on_event(f"measuring the link {a} - {b}", 0, 1)
+    )
+    costs = cost_table(model.graph, profiles, links)
+    limits = Limits(together=fused_classes(model.graph, profiles))
+    return Problem(model.graph, cluster, costs, limits=limits)
+
+
+def find_candidates(
+    problem: Problem,
+    placers: Sequence[str],
+    seed: int,
+    stop: Stop,
+    on_event: OnEvent = _silent,
+) -> tuple[list[Result], list[Candidate]]:
+    """Run placers on the cost model; uniform placements come first, equal ones are joined."""
+    objective = SimulatedObjective(problem)
+    results: list[Result] = []
+    named: dict[Placement, list[str]] = {}
+    for number, device in enumerate(problem.cluster.devices):
+        # All of them, supported or not: whether a device runs the model is measured, not believed.
+        whole = np.full(problem.num_ops, number, dtype=np.int32)
+        named[bind(problem, whole)] = [f"{device.label} alone"]
+    for k, spec in enumerate(placers):
+        on_event(f"searching with {spec}", k, len(placers))
+        placer = get_placer(spec)
+        reason = placer.supports(problem)
+        if reason is not None or stop(Progress()):
+            status = Status.UNSUPPORTED if reason else Status.INTERRUPTED
+            texts = parameter_texts(placer)
+            detail = reason or "interrupted before it began"
+            results.append(Result(status, None, placer=spec, parameters=texts, detail=detail))
+            continue
+        rng = np.random.default_rng(seed)
+        result = placer(problem, objective, AnyOf((stop, MaxEvaluations(100_000))), rng)
+        results.append(result)
+        if result.placement is not None:
+            named.setdefault(result.placement, []).append(spec)
+    placements = list(named)
+    values = objective.evaluate(np.stack([p.assignment for p in placements])).seconds
+    return results, [
+        Candidate(" = ".join(named[p]), p, float(v))
+        for p, v in zip(placements, values, strict=True)
+    ]
+
+
+def place(
+    model: str | Path | ov.Model | Imported,
+    devices: Sequence[str] | Cluster = (),
+    virtual: Sequence[str] = (),
+    placers: Sequence[str] = DEFAULT_PLACERS,
+    precision: str = "f32",
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    max_subgraphs: int | None = 32,
+    seed: int = 0,
+    stop: Stop | None = None,
+    on_event: OnEvent = _silent,
+) -> Outcome:
+    """Find, measure and check placements of a model on this machine's devices; keep the fastest.
+
+    Args:
+        model: Path, ``ov.Model``, or what ``load`` returned.
+        devices: Device names, or a detected cluster; empty = all that OpenVINO lists.
+        virtual: Virtual copies of the CPU, ``CPU_B:threads=1``.
+        placers: Placers to run on the measured costs, ``name`` or ``name{key=value}``.
+        precision: Inference precision of all devices.
+        shapes: Static shape by input name.
+        max_subgraphs: Candidates with more sub-graphs are not compiled; None = no limit.
+        seed: Seed of inputs, orders and placers.
+        stop: Asked between steps; the best so far is kept.
+        on_event: Called with (stage, done, total).
+
+    Raises:
+        InputError: If model, devices or parameters cannot be used.
+    """
+    for spec in placers:
+        get_placer(spec)
+    if max_subgraphs is not None and max_subgraphs < 1:
+        raise ParameterError(f"max_subgraphs must be >= 1, got {max_subgraphs}")
+    imported = model if isinstance(model, Imported) else load(model, shapes)
+    cluster = devices if isinstance(devices, Cluster) else _devices(devices, virtual, precision)
+    ask: Stop = stop or Flag()
+    problem = measure_problem(imported, cluster, seed, on_event)
+    results, candidates = find_candidates(problem, placers, seed, ask, on_event)
+    trials = run_trials(
+        HeteroExecutor(cluster),
+        imported,
+        candidates,
+        np.random.default_rng(seed),
+        max_subgraphs,
+        stop=lambda: ask(Progress()),
+        on_event=on_event,
+    )
+    return Outcome(
+        problem, tuple(results), tuple(trials), HeteroExecutor.name, seed, ask(Progress())
+    )
+
+
+_devices = devices
+
+
+def save(outcome: Outcome, path: str | Path) -> Path:
+    """Write the placement file of what was kept, whole or not at all.
+
+    Raises:
+        OutputError: If it cannot be written.
+    """
+    path = Path(path)
+    check_writable(path)
+    write_placement(path, outcome.file(), outcome.problem.graph)
+    return path
+
+
+def load_placement(path: str | Path, model: Imported) -> PlacementFile:
+    """Read a placement file that was made for this model.
+
+    Raises:
+        PlacementError: If it is not one, or belongs to another model.
+    """
+    return read_placement(Path(path), model.graph)
+
+
+def compile(
+    model: Imported,
+    placement: PlacementFile | Outcome,
+    executor: type[HeteroExecutor] = HeteroExecutor,
+) -> PlacedModel:
+    """Compile a model as placed; the result behaves like ``ov.CompiledModel``.
+
+    Raises:
+        PlacementError: If the placement belongs to another model or other hardware.
+        CompileError: If a device refuses.
+    """
+    file = placement.file() if isinstance(placement, Outcome) else placement
+    cluster = cluster_of(file)
+    file.require_devices(cluster)
+    return executor(cluster).compile(model, file.placement)
+
+
+def cluster_of(file: PlacementFile) -> Cluster:
+    """The devices of a placement file as they are here, virtual ones registered."""
+    specs = [DeviceSpec(d.name, d.properties, d.virtual) for d in file.devices]
+    return discover(specs, "native")

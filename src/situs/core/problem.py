@@ -24,12 +24,15 @@ class Limits:
         pinned: ``int32[N]`` device that an op must use, -1 = free; None = all free.
         forbidden: ``bool[N, D]`` devices that an op must not use; None = none.
         max_subgraphs: Largest number of device-contiguous sub-graphs, or None.
+        together: ``int32[N]`` class whose members must share a device beside the graph's own
+            co-location, -1 = none (ops that a runtime fuses into one); None = no classes.
     """
 
     memory_bytes: Floats | None = None
     pinned: Ints | None = None
     forbidden: Bools | None = None
     max_subgraphs: int | None = None
+    together: Ints | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +61,12 @@ class Problem:
                 f"costs are for {len(self.costs.transfer_size)} tensors, "
                 f"the graph has {self.graph.num_tensors}"
             )
-        for name, shape in (("memory_bytes", (d,)), ("pinned", (n,)), ("forbidden", (n, d))):
+        for name, shape in (
+            ("memory_bytes", (d,)),
+            ("pinned", (n,)),
+            ("forbidden", (n, d)),
+            ("together", (n,)),
+        ):
             array = getattr(self.limits, name)
             if array is not None and np.shape(array) != shape:
                 raise ProblemError(f"limits: {name} must have shape {shape}")
@@ -91,10 +99,12 @@ class Problem:
         """Whether latencies of this problem are simulated from modelled costs."""
         return self.costs.source == MODELLED
 
-    @property
+    @cached_property
     def units(self) -> Ints:
         """``int32[N]`` unit of each op: ops of one unit share a device."""
-        return self.graph.units
+        if self.limits.together is None:
+            return self.graph.units
+        return _merged(self.graph.units, np.asarray(self.limits.together, dtype=np.int32))
 
     @property
     def num_units(self) -> int:
@@ -140,3 +150,21 @@ class Problem:
             for d in range(self.num_devices)
             if self.allowed[:, d].all()
         ]
+
+
+def _merged(units: Ints, classes: Ints) -> Ints:
+    """Dense units, in order of first op, that keep both ``units`` and ``classes`` whole."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    n = len(units)
+    members = np.flatnonzero(classes >= 0)
+    rows = np.concatenate([np.arange(n), members])
+    columns = n + np.concatenate([units, n + classes[members]])
+    size = int(columns.max()) + 1 if n else 0
+    joined = coo_array((np.ones(len(rows)), (rows, columns)), shape=(size, size))
+    _, labels = connected_components(joined, directed=False)
+    _, first, inverse = np.unique(labels[:n], return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int32)
+    rank[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
+    return frozen(rank[inverse], np.int32)

@@ -31,10 +31,17 @@ def _greedy() -> type[Placer]:
     return Greedy
 
 
+def _local_search() -> type[Placer]:
+    from situs.placers.heuristic.local_search import LocalSearch
+
+    return LocalSearch
+
+
 LOADERS: dict[str, Callable[[], type[Placer]]] = {
     "single": _single,
     "openvino-auto": _openvino_auto,
     "greedy": _greedy,
+    "local-search": _local_search,
 }
 
 

@@ -1,1 +1,1 @@
-"""Measuring: executors fill cost tables."""
+"""Measuring: executors fill cost tables, and placements get times that can be trusted."""

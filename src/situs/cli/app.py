@@ -1,0 +1,20 @@
+"""The typer application: one file per sub-command, registered here."""
+
+from __future__ import annotations
+
+import typer
+
+from situs.cli.devices import devices
+from situs.cli.inspect import inspect
+from situs.cli.place import place
+from situs.cli.run import run
+
+app = typer.Typer(
+    name="situs",
+    help="Decide on which device each operator of a neural network runs, and run it that way.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (place, run, inspect, devices):
+    app.command()(command)

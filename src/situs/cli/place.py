@@ -1,0 +1,136 @@
+"""``situs place``: find, measure and save a placement."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from situs import api
+from situs.cli.output import (
+    Devices,
+    Json,
+    Model,
+    Precision,
+    Shape,
+    Virtual,
+    err,
+    interruptible,
+    milliseconds,
+    out,
+    parse_shapes,
+    print_json,
+    progress,
+    split_devices,
+)
+from situs.core.placement_file import check_writable
+from situs.errors import StrictError
+from situs.profiling.outcome import Outcome
+
+
+def place(
+    model: Model,
+    devices: Devices = None,
+    virtual: Virtual = None,
+    placer: Annotated[
+        list[str] | None,
+        typer.Option(help="Placers to run, name or name{key=value}; repeat for several."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Default: MODEL.placement.json.")
+    ] = None,
+    shape: Shape = None,
+    precision: Precision = "f32",
+    max_subgraphs: Annotated[
+        int, typer.Option(help="Do not compile candidates with more sub-graphs than this.")
+    ] = 32,
+    seed: Annotated[int, typer.Option(help="Seed of inputs, orders and placers.")] = 0,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit 1 if an op does not run where it was planned.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Find the fastest placement of MODEL on this machine's devices, measured and checked.
+
+    Profiles the model on every device, measures the links, runs the placers on those costs, then
+    compiles, checks and measures their placements and every single device, and keeps the fastest.
+
+    Example: situs place model.onnx --devices CPU,GPU
+    """
+    path = output or Path(model).with_suffix(".placement.json")
+    check_writable(path)
+    with interruptible() as flag, progress(quiet=json) as on_event:
+        outcome = api.place(
+            model,
+            split_devices(devices),
+            virtual or [],
+            placer or api.DEFAULT_PLACERS,
+            precision,
+            parse_shapes(shape),
+            max_subgraphs,
+            seed,
+            flag,
+            on_event,
+        )
+    saved = outcome.chosen is not None
+    if saved:
+        api.save(outcome, path)
+    if json:
+        print_json(outcome.record() | {"file": str(path) if saved else None})
+    else:
+        show(outcome)
+        if saved:
+            out.print(f"written to {escape(str(path))}", soft_wrap=True)
+    for difference in outcome.differences()[:20]:
+        err.print(
+            f"not as planned: {difference.op}: {difference.planned} -> {difference.realised} "
+            f"({difference.cause})",
+            markup=False,
+        )
+    if not saved:
+        raise typer.Exit(1)
+    if strict and outcome.differences():
+        raise StrictError(f"{len(outcome.differences())} ops do not run where they were planned")
+
+
+def show(outcome: Outcome) -> None:
+    """Print the table of candidates and the verdict."""
+    table = Table(title=f"{outcome.problem.graph.name}: milliseconds per request", box=None)
+    for heading, justify in (
+        ("candidate", "left"),
+        ("ops", "left"),
+        ("sub-graphs", "right"),
+        ("predicted", "right"),
+        ("measured", "right"),
+        ("95 % interval", "right"),
+        ("vs best single", "right"),
+        ("outputs", "left"),
+    ):
+        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
+    for trial in outcome.trials:
+        record = outcome.candidate_record(trial)
+        interval = record["interval_s"]
+        ratio = record["ratio_to_best_single"]
+        chosen = trial is outcome.chosen
+        name = escape(trial.candidate.name)
+        if not trial.ok:
+            reason = escape(f"{record['status'].replace('_', ' ')}: {record['detail']}")
+            predicted = milliseconds(record["predicted_s"])
+            table.add_row(name, outcome.label(trial.candidate.placement), "", predicted, reason)
+            continue
+        check = trial.check
+        table.add_row(
+            f"[bold]{name} *[/bold]" if chosen else name,
+            outcome.label(trial.candidate.placement),
+            str(record["subgraphs"]),
+            milliseconds(record["predicted_s"]),
+            milliseconds(record["measured_s"]) + ("" if trial.final else " (screening)"),
+            f"{milliseconds(interval[0])} - {milliseconds(interval[1])}",
+            f"{(ratio[0] - 1) * 100:+.1f} %" if ratio else "",
+            "reference" if check is None else f"agree to {check.max_rel:.1e}",
+        )
+    out.print(table)
+    out.print(escape(outcome.verdict()), soft_wrap=True)
