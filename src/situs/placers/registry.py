@@ -37,10 +37,17 @@ def _local_search() -> type[Placer]:
     return LocalSearch
 
 
+def _mincut() -> type[Placer]:
+    from situs.placers.exact.mincut import MinCut
+
+    return MinCut
+
+
 LOADERS: dict[str, Callable[[], type[Placer]]] = {
     "single": _single,
     "openvino-auto": _openvino_auto,
     "greedy": _greedy,
+    "mincut": _mincut,
     "local-search": _local_search,
 }
 
