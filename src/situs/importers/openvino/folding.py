@@ -36,9 +36,9 @@ def keeps_compressed(node: ov.Node, kind: str) -> bool:
 def fold(model: ov.Model, rows: list[Row]) -> bool:
     """Fold in place what depends on no input, except the chains that decompress weights.
 
-    OpenVINO's own pass does most of it; what it leaves is evaluated op by op. A chain that stays
-    is cloned for each op that reads it (its stored constants share their memory), so that no
-    constant ties two ops to one device. Returns whether ``rows`` no longer describe the model.
+    A chain that stays is cloned for each op that reads it (its stored constants share their
+    memory), so that no constant ties two ops to one device. Returns whether ``rows`` no longer
+    describe the model.
     """
     computed = {i for i, row in enumerate(rows) if not row.placed and row.type != "Constant"}
     kept = [i for i in computed if keeps_compressed(rows[i].node, rows[i].type)]
@@ -48,9 +48,15 @@ def fold(model: ov.Model, rows: list[Row]) -> bool:
             stays.add(i)
     left = {rows[i].node.get_instance_id() for i in stays}
     folds = computed != stays or any(row.type == "ShapeOf" for row in rows)
-    if folds:
+    while folds:
         _run_pass(model, [rows[i].node for i in kept])
-        left = _evaluate_rest(model)
+        left, identities = _left(model)
+        if not identities:
+            break
+        # OpenVINO neither folds nor evaluates an Identity; behind it all would stay computed.
+        for node in identities:
+            node.output(0).replace(node.input_value(0))
+        model.validate_nodes_and_infer_types()
     return bool(left and _separate_chains(model, left)) or folds
 
 
@@ -66,45 +72,23 @@ def _run_pass(model: ov.Model, kept: list[ov.Node]) -> None:
         del node.get_rt_info()[_KEEP]
 
 
-def _evaluate_rest(model: ov.Model) -> set[int]:
-    """Evaluate what the pass left; return the nodes that are constant and yet no Constant."""
+def _left(model: ov.Model) -> tuple[set[int], list[ov.Node]]:
+    """Nodes that are constant and yet no Constant, and those of them that only pass one on."""
     varying: set[int] = set()
-    plain: set[int] = set()
     left: set[int] = set()
+    identities: list[ov.Node] = []
     for node in model.get_ordered_ops():
         kind, number = node.get_type_name(), node.get_instance_id()
         if kind == "Constant":
-            plain.add(number)
             continue
-        sources = [value.get_node() for value in node.input_values()]
-        numbers = [source.get_instance_id() for source in sources]
-        if not varying.isdisjoint(numbers) or varies(node, kind):
+        sources = [value.get_node().get_instance_id() for value in node.input_values()]
+        if not varying.isdisjoint(sources) or varies(node, kind):
             varying.add(number)
         elif kind not in SINKS:
-            computable = plain.issuperset(numbers) and not keeps_compressed(node, kind)
-            results = _evaluate(node, sources) if computable else None
-            if results is None:
-                left.add(number)
-                continue
-            for port, constant in zip(node.outputs(), results, strict=True):
-                plain.add(constant.get_instance_id())
-                port.replace(constant.output(0))
-    return left
-
-
-def _evaluate(node: Any, sources: list[Any]) -> list[Any] | None:
-    import openvino as ov
-
-    ports = node.outputs()
-    if any(port.get_partial_shape().is_dynamic for port in ports):
-        return None
-    tensors = [ov.Tensor(port.get_element_type(), port.get_shape()) for port in ports]
-    if not node.evaluate(tensors, [source.get_tensor_view() for source in sources]):
-        return None
-    constants = [ov.op.Constant(tensor) for tensor in tensors]
-    for constant in constants:
-        constant.set_friendly_name(node.get_friendly_name())
-    return constants
+            left.add(number)
+            if kind == "Identity" and left.isdisjoint(sources):
+                identities.append(node)
+    return left, identities
 
 
 def _separate_chains(model: ov.Model, left: set[int]) -> bool:
