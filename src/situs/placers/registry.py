@@ -85,10 +85,17 @@ def _critical_path() -> type[Placer]:
     return CriticalPath
 
 
+def _mincut() -> type[Placer]:
+    from situs.placers.exact.mincut import MinCut
+
+    return MinCut
+
+
 LOADERS: dict[str, Callable[[], type[Placer]]] = {
     "single": _single,
     "openvino-auto": _openvino_auto,
     "greedy": _greedy,
+    "mincut": _mincut,
     "local-search": _local_search,
     "heft": _heft,
     "peft": _peft,

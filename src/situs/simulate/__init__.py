@@ -1,6 +1,7 @@
 """Latency, memory, bounds and timelines of placements, without running them."""
 
 from situs.simulate.evaluate import evaluate
+from situs.simulate.mincut import minimum_cut
 from situs.simulate.objective import SimulatedObjective
 
-__all__ = ["SimulatedObjective", "evaluate"]
+__all__ = ["SimulatedObjective", "evaluate", "minimum_cut"]

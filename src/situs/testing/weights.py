@@ -20,6 +20,7 @@ _FILTERS = {
 }
 """First axis of an op's filter whose extents multiply to the inputs of one output element."""
 
+_BRANCH_GAIN = 0.25  # Of a residual branch, so that 50 layers do not amplify what enters them.
 _LOGIT_SPREAD = 2.0  # Standard deviation before the softmax: neither flat nor saturated.
 
 
@@ -58,7 +59,7 @@ def randomize_weights(model: ov.Model, seed: int = 0) -> ov.Model:
 
 
 def _float_constants(node: Any) -> list[tuple[int, Any]]:
-    """Ports of ``node`` fed by f32 or f16 constants of more than one element, decompressed or not."""
+    """Ports of ``node`` that real-valued constants of over one element feed, compressed or not."""
     found = []
     for port, value in enumerate(node.input_values()):
         source = value.get_node()
@@ -86,7 +87,8 @@ def _draw(
         transposed = node.get_attributes()["transpose_b" if port else "transpose_a"]
         fan_in = shape[-2 if (port == 1) != bool(transposed) and len(shape) > 1 else -1]
     elif kind in ("Multiply", "Divide") or (kind == "BatchNormInference" and port in (1, 4)):
-        return rng.uniform(0.8, 1.2, shape).astype(np.float32)
+        scale = rng.uniform(0.8, 1.2, shape).astype(np.float32)
+        return scale * np.float32(_BRANCH_GAIN) if _ends_branch(node) else scale
     elif kind in ("Add", "Subtract") or (kind == "BatchNormInference" and port in (2, 3)):
         return np.asarray(0.1 * rng.standard_normal(shape, dtype=np.float32))
     else:
@@ -100,6 +102,21 @@ def _draw(
         gain = 2.0 / (1.0 - 1.0 / math.pi)
     values *= np.float32(math.sqrt(gain / max(1, fan_in)))
     return values
+
+
+def _ends_branch(node: Any) -> bool:
+    """Whether ``node`` is the last scale of a residual branch: an Add of two activations reads it.
+
+    Branches of full size make a deep residual network chaotic: it then multiplies the rounding of
+    its first layers by hundreds, and no comparison of outputs could be tight.
+    """
+    while len(targets := list(node.output(0).get_target_inputs())) == 1:
+        node = targets[0].get_node()
+        if node.get_type_name() != "Add":
+            return False
+        if not any(v.get_node().get_type_name() == "Constant" for v in node.input_values()):
+            return True
+    return False
 
 
 def _replace(constant: Any, values: np.ndarray) -> Any:

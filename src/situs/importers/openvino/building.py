@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from situs.graph import Graph, OpSpec, build_graph
 from situs.importers.openvino.colocating import colocate
-from situs.importers.openvino.preparing import keeps_compressed
+from situs.importers.openvino.folding import keeps_compressed
 from situs.importers.openvino.table import Row, read_table
 
 if TYPE_CHECKING:

@@ -7,35 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from situs.errors import ModelError
+from situs.importers.openvino.folding import fold
 from situs.importers.openvino.reading import first_line
 
 if TYPE_CHECKING:
     import openvino as ov
-
-COMPRESSED = frozenset(
-    [
-        "i8",
-        "u8",
-        "i4",
-        "u4",
-        "u3",
-        "u2",
-        "u1",
-        "u6",
-        "nf4",
-        "f16",
-        "bf16",
-        "f8e4m3",
-        "f8e5m2",
-        "f8e8m0",
-        "f4e2m1",
-    ]
-)
-"""Element types in which weights are stored to save memory."""
-
-_DECOMPRESSED = frozenset(("f16", "bf16", "f32", "f64"))
-# What OpenVINO's ConstantFolding looks for in a node's rt_info; it has no Python name.
-_KEEP = "DisableConstantFolding_0"
 
 
 def prepare(model: ov.Model, shapes: Mapping[str, Sequence[int]], what: str, own: bool) -> ov.Model:
@@ -48,7 +24,7 @@ def prepare(model: ov.Model, shapes: Mapping[str, Sequence[int]], what: str, own
     unnamed = {n.get_friendly_name() for n in model.get_ordered_ops() if _is_unnamed(n)}
     prepared = model if own else model.clone()
     _fix_shapes(prepared, shapes, what)
-    _fold(prepared)
+    fold(prepared)
     _name_uniquely(prepared, unnamed)
     return prepared
 
@@ -109,31 +85,6 @@ def _example(shape: ov.PartialShape) -> str:
     if shape.rank.is_dynamic:
         return "1,3,224,224"
     return ",".join("1" if d.is_dynamic else str(d.get_length()) for d in shape)
-
-
-def keeps_compressed(node: ov.Node) -> bool:
-    """Whether folding ``node``, which depends on no input, would blow up compressed weights."""
-    kind = node.get_type_name()
-    if kind in ("FakeQuantize", "FakeConvert"):
-        return True
-    return (
-        kind == "Convert"
-        and node.get_input_element_type(0).get_type_name() in COMPRESSED
-        and node.get_output_element_type(0).get_type_name() in _DECOMPRESSED
-    )
-
-
-def _fold(model: ov.Model) -> None:
-    from openvino.passes import ConstantFolding, Manager
-
-    kept = [node for node in model.get_ordered_ops() if keeps_compressed(node)]
-    for node in kept:
-        node.get_rt_info()[_KEEP] = ""
-    manager = Manager()
-    manager.register_pass(ConstantFolding())
-    manager.run_passes(model)
-    for node in kept:
-        del node.get_rt_info()[_KEEP]
 
 
 def _name_uniquely(model: ov.Model, unnamed: set[str]) -> None:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     import openvino as ov
 
 SINKS = frozenset(("Result", "Assign"))
-RANDOM = frozenset(("RandomUniform", "Multinomial", "RandomNormal", "RandomPoisson"))
 BODIES = frozenset(("If", "Loop", "TensorIterator"))
+_VARY = frozenset(("Parameter", "ReadValue", "RandomUniform", "Multinomial"))
 
 
 @dataclass(slots=True)
@@ -48,6 +48,22 @@ class Row:
         return self.varies or self.type in SINKS
 
 
+def varies(node: Any) -> bool:
+    """Whether a node's value depends on more than its inputs: data, state, chance."""
+    kind = node.get_type_name()
+    if kind in BODIES:
+        inside = (n for body in bodies(node) for n in body.get_ops())
+        return any(n.get_type_name() != "Parameter" and varies(n) for n in inside)
+    return kind in _VARY
+
+
+def bodies(node: Any) -> list[Any]:
+    """The models inside an If, Loop or TensorIterator."""
+    if node.get_type_name() == "If":
+        return [node.get_then_body(), node.get_else_body()]
+    return [node.get_function()]
+
+
 def read_table(model: ov.Model) -> list[Row]:
     """Rows in topological order."""
     rows: list[Row] = []
@@ -64,9 +80,7 @@ def read_table(model: ov.Model) -> list[Row]:
             kind,
             sources,
             [_tensor(node, i) for i in range(node.get_output_size())],
-            kind in ("Parameter", "ReadValue")
-            or kind in RANDOM
-            or any(rows[s].varies for s, _ in sources),
+            varies(node) or any(rows[s].varies for s, _ in sources),
         )
         if kind == "Constant":
             row.constants = _constant(node, row.outputs[0])
@@ -112,17 +126,12 @@ def _constant(node: Any, tensor: Tensor) -> dict[Any, int]:
 
 def _add_bodies(row: Row, rows: list[Row]) -> None:
     """Add what an If, Loop or TensorIterator holds inside: constants, FLOP, chance."""
-    node: Any = row.node
-    if row.type == "If":
-        bodies, runs = [node.get_then_body(), node.get_else_body()], 1
-    else:
-        bodies, runs = [node.get_function()], _iterations(row, rows)
+    runs = 1 if row.type == "If" else _iterations(row, rows)
     flop = 0.0
-    for body in bodies:
+    for body in bodies(row.node):
         inner = read_table(body)
         for inside in inner:
             row.constants.update(inside.constants)
-            row.varies |= inside.type in RANDOM or inside.type == "ReadValue"
         flop = max(flop, sum(inside.flop for inside in inner))
     row.flop = runs * flop
 
