@@ -56,11 +56,8 @@ def cut(imported: Imported, segments: Segments) -> Cut:
     index, owner = imported.graph.op_index, imported.constant_owner
     # Held here so that they outlive the rerouting below.
     nodes = list(model.get_ordered_ops())
-    segment_of = {
-        node.get_friendly_name(): int(segments.of_op[index.get(name, owner.get(name, 0))])
-        for node in nodes
-        for name in (node.get_friendly_name(),)
-    }
+    names = [node.get_friendly_name() for node in nodes]
+    segment_of = {name: int(segments.of_op[index.get(name, owner.get(name, 0))]) for name in names}
     input_of = {p.get_friendly_name(): i for i, p in enumerate(model.get_parameters())}
     parameters: list[list[Any]] = [[] for _ in range(segments.count)]
     sources: list[list[tuple[str, int]]] = [[] for _ in range(segments.count)]
@@ -92,6 +89,10 @@ def cut(imported: Imported, segments: Segments) -> Cut:
                 sources[segment].append(key)
             if home >= 0 and (readers or key in outputs):
                 exported[home][key] = output
+    for key, value in zip(outputs, (r.input_value(0) for r in model.get_results()), strict=True):
+        if kinds[key[0]] == "Constant":
+            segment_of[key[0]] = 0
+            exported[0][key] = value
     ports = [{key: i for i, key in enumerate(values)} for values in exported]
 
     def source(key: tuple[str, int]) -> Source:

@@ -53,7 +53,7 @@ class PlacedModel:
         try:
             request = self.compiled.create_infer_request()
             for i, array in enumerate(inputs):
-                request.set_input_tensor(i, ov.Tensor(np.ascontiguousarray(array)))
+                request.set_input_tensor(i, ov.Tensor(np.asarray(array, order="C")))
         except RuntimeError as error:
             raise RunError(f"compiled, but the request failed: {first_line(error)}") from error
         self._request = request

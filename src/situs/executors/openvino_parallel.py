@@ -84,7 +84,7 @@ class ParallelModel:
         try:
             request = self.create_infer_request()
             for i, array in enumerate(inputs):
-                request.set_input_tensor(i, ov.Tensor(np.ascontiguousarray(array)))
+                request.set_input_tensor(i, ov.Tensor(np.asarray(array, order="C")))
         except RuntimeError as error:
             raise RunError(f"compiled, but the request failed: {first_line(error)}") from error
         self._request = request
@@ -166,6 +166,11 @@ class ParallelExecutor:
                     f"the placement uses device {name}; devices here are {', '.join(self._devices)}"
                 )
         segments = self.segments(imported.graph, placement)
+        if segments.count == 0:
+            # Inputs that are outputs: nothing to run, so nothing to split.
+            whole = np.full(imported.graph.num_ops, placement.assignment[0], dtype=np.int32)
+            alone = Placement(placement.graph, placement.devices, whole)
+            return self._alone.compile(imported, alone, options)
         pieces = cut(imported, segments)
         compiled = []
         for k, piece in enumerate(pieces.pieces):
