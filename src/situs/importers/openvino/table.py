@@ -28,9 +28,11 @@ class Tensor:
 
 @dataclass(slots=True)
 class Row:
-    """A node: ``sources`` are ``(row, port)``; ``varies`` if it depends on an input or on chance.
+    """A node; ``sources`` are ``(row, port)``.
 
-    ``constants`` are the keys and sizes of a Constant itself or of those inside an op's bodies.
+    It ``varies`` if it depends on an input, a state or chance, and is ``placed`` if it is an op of
+    the graph, not part of a constant. ``constants`` are the keys and sizes of a Constant itself,
+    or of those inside an op's bodies.
     """
 
     node: ov.Node
@@ -39,13 +41,9 @@ class Row:
     sources: list[tuple[int, int]]
     outputs: list[Tensor]
     varies: bool
+    placed: bool
     flop: float = 0.0
     constants: dict[Any, int] = field(default_factory=dict)
-
-    @property
-    def placed(self) -> bool:
-        """Whether the node is an op of the graph, not part of a constant."""
-        return self.varies or self.type in SINKS
 
 
 def varies(node: Any, kind: str) -> bool:
@@ -72,13 +70,15 @@ def read_table(model: ov.Model) -> list[Row]:
         kind = node.get_type_name()
         values = () if kind in ("Constant", "Parameter") else node.input_values()
         sources = [(number[v.get_node().get_instance_id()], v.get_index()) for v in values]
+        changes = any(rows[s].varies for s, _ in sources) or varies(node, kind)
         row = Row(
             node,
             node.get_friendly_name(),
             kind,
             sources,
             [_tensor(node, i, tensors) for i in range(node.get_output_size())],
-            any(rows[s].varies for s, _ in sources) or varies(node, kind),
+            changes,
+            changes or kind in SINKS,
         )
         if kind == "Constant":
             row.constants = _constant(node, row.outputs[0])
