@@ -199,8 +199,6 @@ def place(
         raise ParameterError(f"executor {executor!r} is not one of {', '.join(EXECUTORS)}")
     imported = model if isinstance(model, Imported) else load(model, shapes)
     cluster = devices if isinstance(devices, Cluster) else _devices(devices, virtual, precision)
-    if executor != "hetero":
-        cluster = ParallelExecutor.prepared(cluster)
     ask: Stop = stop or Flag()
     problem = measure_problem(imported, cluster, seed, on_event)
     results: list[Result] = []
@@ -210,9 +208,7 @@ def place(
         found, proposed = find_candidates(meant, placers, seed, ask, name, on_event)
         results += found
         # One device alone is the same under both engines.
-        candidates += [
-            c for c in proposed if not candidates or c.placement.uniform_device is None
-        ]
+        candidates += [c for c in proposed if not candidates or c.placement.uniform_device is None]
     trials = run_trials(
         {"hetero": HeteroExecutor(cluster), "parallel": ParallelExecutor(cluster, problem.costs)},
         imported,
