@@ -210,9 +210,7 @@ def place(
         found, proposed = find_candidates(meant, placers, seed, ask, name, on_event)
         results += found
         # One device alone is the same under both engines.
-        candidates += [
-            c for c in proposed if not candidates or c.placement.uniform_device is None
-        ]
+        candidates += [c for c in proposed if not candidates or c.placement.uniform_device is None]
     trials = run_trials(
         {"hetero": HeteroExecutor(cluster), "parallel": ParallelExecutor(cluster, problem.costs)},
         imported,

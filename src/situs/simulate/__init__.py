@@ -1,6 +1,7 @@
 """Latency, memory, bounds and timelines of placements, without running them."""
 
 from situs.simulate.evaluate import evaluate
+from situs.simulate.evaluator import Evaluator
 from situs.simulate.memory import memory_shortfall, peak_memory
 from situs.simulate.mincut import minimum_cut
 from situs.simulate.objective import SimulatedObjective
@@ -8,6 +9,7 @@ from situs.simulate.timeline import Timeline, timeline
 from situs.simulate.trace import trace_events
 
 __all__ = [
+    "Evaluator",
     "SimulatedObjective",
     "Timeline",
     "evaluate",
