@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
+# Starting a segment and handing its tensors over, with the reorders of layouts at its border.
+_SEGMENT_S = 1.5e-4
+
 
 class ParallelModel:
     """A compiled placement whose devices overlap; used like ``ov.CompiledModel``."""
@@ -133,12 +136,12 @@ class ParallelExecutor:
     def _segment_costs(self, graph: Graph, placement: Placement) -> SegmentCosts:
         if self._costs is None:
             # 10 GFLOP/s and 10 GB/s: only the proportions between ops matter here.
-            return SegmentCosts((graph.op_flop + op_traffic_bytes(graph)) / 1e10)
+            return SegmentCosts((graph.op_flop + op_traffic_bytes(graph)) / 1e10, _SEGMENT_S)
         number = [self._names.index(name) for name in placement.devices]
         column = np.array(number, dtype=np.int32)[placement.assignment]
         seconds = self._costs.seconds[np.arange(graph.num_ops), column]
         start_s = float(self._costs.boundary_s.max(initial=0.0))
-        return SegmentCosts(np.where(np.isfinite(seconds), seconds, 0.0), max(start_s, 2e-5))
+        return SegmentCosts(np.where(np.isfinite(seconds), seconds, 0.0), max(start_s, _SEGMENT_S))
 
     def _unpinned(self, placement: Placement) -> dict[str, Device]:
         """The placement's devices; several CPU devices do not pin their threads, unless told to.
