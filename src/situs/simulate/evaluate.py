@@ -2,26 +2,87 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
 import numpy as np
 
-from situs.core import Problem, Sequential
+from situs.core import Dataflow, Pipeline, Problem
 from situs.errors import ProblemError
 from situs.graph.arrays import Floats, Ints
+from situs.simulate import _batch_kernels as kernels
+from situs.simulate.arrays import problem_arrays
+
+# Below this many op evaluations a second thread costs more than it saves.
+_OPS_PER_THREAD = 100_000
+_MASK_BITS = 64
 
 
-def evaluate(problem: Problem, assignments: Ints) -> Floats:
-    """``float64[B]`` latency of ``int32[B, N]`` assignments, s; ``inf`` = infeasible."""
-    if not isinstance(problem.model, Sequential):
-        raise ProblemError(f"no simulator for {problem.model}")
-    return np.array([_sequential(problem, assignment) for assignment in assignments])
+def evaluate(problem: Problem, assignments: Ints, threads: int | None = None) -> Floats:
+    """Latency of ``B`` placements.
+
+    Args:
+        problem: What is placed, and the execution model that says what latency means.
+        assignments: ``int32[B, N]`` device of each op, each in ``0 .. D - 1``.
+        threads: Most threads to use; None = as many as there are cores to run on.
+
+    Returns:
+        ``float64[B]``, s; ``inf`` where an op is not allowed on its device, a unit is split, a
+        memory limit is broken, a missing link is needed, or ``Pipeline.contiguous`` is broken.
+
+    Raises:
+        ProblemError: If the shape or a device number is wrong.
+    """
+    assignments = checked(problem, assignments)
+    out = np.empty(len(assignments))
+    if threads is None:
+        threads = len(os.sched_getaffinity(0))
+    parts = max(1, min(threads, len(assignments), assignments.size // _OPS_PER_THREAD))
+    if parts == 1:
+        _evaluate_into(problem, assignments, out)
+        return out
+    # More slices than threads, so that one slow core does not hold up the rest.
+    bounds = np.linspace(0, len(assignments), 4 * parts + 1).astype(int)
+    with ThreadPoolExecutor(parts) as pool:
+        for done in [
+            pool.submit(_evaluate_into, problem, assignments[a:b], out[a:b])
+            for a, b in pairwise(bounds)
+        ]:
+            done.result()
+    return out
 
 
-def _sequential(problem: Problem, assignment: Ints) -> float:
-    graph, costs = problem.graph, problem.costs
-    total = float(costs.seconds[np.arange(graph.num_ops), assignment].sum())
-    pairs = np.unique(np.stack([graph.edge_tensor, assignment[graph.consumer_ops]], axis=1), axis=0)
-    source = assignment[graph.tensor_producer[pairs[:, 0]]]
-    crossing = source != pairs[:, 1]
-    tensors, targets = pairs[crossing, 0], pairs[crossing, 1]
-    moved = costs.transfer_s(tensors, source[crossing], targets)
-    return total + float(moved.sum() + costs.boundary_s[targets].sum())
+def checked(problem: Problem, assignments: Ints) -> Ints:
+    """``int32[B, N]`` contiguous, with device numbers that exist.
+
+    Raises:
+        ProblemError: If the shape or a device number is wrong.
+    """
+    array: Ints = np.ascontiguousarray(assignments, dtype=np.int32)
+    if array.ndim != 2 or array.shape[1] != problem.num_ops:
+        raise ProblemError(
+            f"assignments have shape {array.shape}; expected [placements, {problem.num_ops} ops]"
+        )
+    if array.size and (array.min() < 0 or array.max() >= problem.num_devices):
+        raise ProblemError(f"a device number is outside 0..{problem.num_devices - 1}")
+    return array
+
+
+def _evaluate_into(problem: Problem, assignments: Ints, out: Floats) -> None:
+    p, model = problem_arrays(problem), problem.model
+    if isinstance(model, Dataflow):
+        kernels.dataflow_batch(
+            p,
+            assignments,
+            model.dispatch == "fifo",
+            model.links == "shared",
+            model.charge == "edge",
+            out,
+        )
+    elif isinstance(model, Pipeline):
+        if model.contiguous and problem.num_devices > _MASK_BITS:
+            raise ProblemError(f"contiguous pipelines are checked for up to {_MASK_BITS} devices")
+        kernels.pipeline_batch(p, assignments, model.transfers == "staged", model.contiguous, out)
+    else:
+        kernels.sequential_batch(p, assignments, out)
