@@ -91,6 +91,18 @@ def _mincut() -> type[Placer]:
     return MinCut
 
 
+def _contiguous() -> type[Placer]:
+    from situs.placers.exact.contiguous import Contiguous
+
+    return Contiguous
+
+
+def _search() -> type[Placer]:
+    from situs.placers.search import Search
+
+    return Search
+
+
 LOADERS: dict[str, Callable[[], type[Placer]]] = {
     "single": _single,
     "openvino-auto": _openvino_auto,
@@ -105,6 +117,8 @@ LOADERS: dict[str, Callable[[], type[Placer]]] = {
     "m-sct": _m_sct,
     "m-topo": _m_topo,
     "critical-path": _critical_path,
+    "contiguous": _contiguous,
+    "search": _search,
 }
 
 

@@ -52,7 +52,8 @@ def _call_loads(x: Stages, i: int, loads: Floats, crossing: Ints) -> tuple[int, 
     lo = np.searchsorted(x.stage_bytes, x.stage_bytes[i] * (1 - 1e-12))
     hi = len(x.sets)
     if np.isfinite(x.limit_bytes):
-        hi = np.searchsorted(x.stage_bytes, (x.stage_bytes[i] + x.limit_bytes) * (1 + 1e-12))
+        reach = (x.stage_bytes[i] + x.limit_bytes) * (1 + 1e-12)
+        hi = np.searchsorted(x.stage_bytes, reach, side="right")
     stage_loads(
         loads, lo, hi, x.work[i], x.work, x.cross, crossing[:m], x.made[:, i], x.read[:, i],
         x.made, x.read, x.degree, x.out_s, x.in_s,
@@ -65,7 +66,7 @@ def _contains(sets: np.ndarray, j: int, i: int) -> bool:
     missing = np.uint64(0)
     for w in range(sets.shape[1]):
         missing |= sets[i, w] & ~sets[j, w]
-    return missing == np.uint64(0)
+    return bool(missing == np.uint64(0))
 
 
 @njit(cache=True, nogil=True)

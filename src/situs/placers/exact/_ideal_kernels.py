@@ -217,7 +217,8 @@ def split(
             lo = np.searchsorted(work[0], work[0, i] * (1 - 1e-12))
             hi = count
             if np.isfinite(window[c]):
-                hi = np.searchsorted(work[0], (work[0, i] + upper_s * window[c]) * (1 + 1e-12))
+                reach = (work[0, i] + upper_s * window[c]) * (1 + 1e-12)
+                hi = np.searchsorted(work[0], reach, side="right")
             stage_loads(
                 loads, lo, hi, work[c, i], work[c], cross[c], crossing[:m], made[:, i], read[:, i],
                 made, read, degree, out_s[c], in_s[c],

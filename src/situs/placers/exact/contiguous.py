@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from situs.core import (
-    Incumbent,
-    Objective,
-    Pipeline,
-    Problem,
-    Progress,
-    RealClock,
-    Result,
-    Stop,
-    place,
-)
+from situs.core import Objective, Pipeline, Problem, RealClock, Result, Stop
 from situs.errors import ParameterError, Status
 from situs.graph.arrays import Floats, Ints, Longs
+from situs.placers.bounds import lower_bound
+from situs.placers.candidates import best_of
 from situs.placers.exact._ideal_kernels import split
 from situs.placers.exact.stages import (
     Ideals,
@@ -73,49 +65,66 @@ class Contiguous:
         """Search along one order, then along all; value the answer."""
         clock = RealClock()
         started_s = clock.now()
-        stages = stage_graph(problem, backward_ops(problem))
-        classes = device_classes(stages)
-        trace: list[Incumbent] = []
-        uniform = [assignment for _, assignment in problem.uniform()]
-        candidates: list[Ints] = []
-        best_s, best = np.inf, None
-        upper_s, exact, orders = np.inf, False, "along one topological order"
-        for every in (False, True):
-            ideals = (
-                ideals_of(stages, classes.seconds[0], self.max_ideals)
-                if every
-                else chain_of(stages, classes.seconds[0])
-            )
-            if ideals is None or stop(Progress(len(candidates), best_s)):
-                break
-            value_s, device = _solve(stages, classes, ideals, upper_s)
-            exact = every
-            fresh = [] if every else uniform
-            if device is not None:
-                upper_s = value_s
-                fresh = [stages.assignment(device), *fresh]
-            if every:
-                orders = f"over {len(ideals.sets)} ideals"
-            for assignment in fresh:
-                seconds = float(objective.evaluate(assignment[None]).seconds[0])
-                candidates.append(assignment)
-                if seconds < best_s:
-                    best_s, best = seconds, assignment
-                    trace.append(Incumbent(len(candidates), clock.now() - started_s, seconds))
-        bound_s = upper_s if exact and np.isfinite(upper_s) else 0.0
-        status = Status.OPTIMAL if exact and best_s <= bound_s * (1 + 1e-9) else Status.STOPPED
-        return Result(
-            Status.INFEASIBLE if best is None else status,
-            None if best is None else place(problem, best),
-            best_s,
-            min(bound_s, best_s),
-            placer=self.name,
-            parameters=parameter_texts(self),
-            evaluations=len(candidates),
-            elapsed_s=clock.now() - started_s,
-            trace=tuple(trace),
-            detail=orders if best is not None else why_infeasible(problem) or "no split fits",
+        best = best_split(problem, self.max_ideals)
+        candidates = [*best.assignments, *(assignment for _, assignment in problem.uniform())]
+        orders = f"over {best.ideals} ideals" if best.exact else "along one topological order"
+        result = best_of(
+            problem, objective, candidates, self.name, parameter_texts(self), started_s
         )
+        if result.placement is None:
+            return replace(result, detail=why_infeasible(problem) or "no split that was tried fits")
+        proof = f"; ordered splits take at least {best.bound_s:.6g} s" if best.exact else ""
+        bound_s = min(lower_bound(problem), result.seconds)
+        return replace(
+            result,
+            status=Status.OPTIMAL if result.seconds <= bound_s * (1 + 1e-9) else Status.STOPPED,
+            bound_s=bound_s,
+            detail=f"best contiguous split {orders}{proof}",
+            elapsed_s=clock.now() - started_s,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Contiguous splits found, best last.
+
+    Attributes:
+        assignments: ``int32[N]`` each.
+        bound_s: Least load of any split whose devices can be ordered, s; 0 unless ``exact``.
+        exact: Whether all ideals were looked at.
+        ideals: How many ideals were looked at.
+    """
+
+    assignments: tuple[Ints, ...]
+    bound_s: float
+    exact: bool
+    ideals: int
+
+
+def best_split(problem: Problem, max_ideals: int) -> Split:
+    """Split along one order, then along all of them if there are at most ``max_ideals`` ideals."""
+    stages = stage_graph(problem, backward_ops(problem))
+    classes = device_classes(stages)
+    found: list[Ints] = []
+    upper_s = np.inf
+    chain = chain_of(stages, classes.seconds[0])
+    every = ideals_of(stages, classes.seconds[0], max_ideals)
+    listings = [(chain, stages.node_bytes)] + (
+        [] if every is None else [(every, stages.node_bytes)]
+    )
+    ideals = chain if every is None else every
+    for listing, node_bytes in listings:
+        value_s, device = _solve(classes, stages, listing, node_bytes, upper_s)
+        if device is not None:
+            upper_s = value_s
+            found.append(stages.assignment(device))
+    if np.isfinite(problem.memory_bytes).any():
+        # What fits by the least count may not fit with tensors and shared constants; this does.
+        _, device = _solve(classes, stages, ideals, stages.most_bytes, np.inf)
+        if device is not None:
+            found.append(stages.assignment(device))
+    bound_s = upper_s if every is not None and np.isfinite(upper_s) else 0.0
+    return Split(tuple(found), bound_s, every is not None, len(ideals.sets))
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,9 +153,11 @@ def device_classes(stages: StageGraph) -> DeviceClasses:
     problem, costs = stages.problem, stages.problem.costs
     d = problem.num_devices
     every = np.arange(len(costs.transfer_size))[:, None]
-    out_s = stages.per_tensor(costs.transfer_s(every, np.arange(d), 0))
-    in_s = stages.per_tensor(costs.transfer_s(every, 0, np.arange(d)))
-    seconds = stages.seconds
+    streams = np.array([device.streams for device in problem.cluster.devices], dtype=np.float64)
+    out_s = stages.per_tensor(costs.transfer_s(every, np.arange(d), 0)) / streams
+    arrival_s = costs.transfer_s(every, 0, np.arange(d)) + costs.boundary_s
+    in_s = stages.per_tensor(arrival_s) / streams
+    seconds = stages.seconds / streams
     groups: dict[bytes, list[int]] = {}
     for device in range(d):
         key = b"".join(
@@ -174,7 +185,7 @@ def device_classes(stages: StageGraph) -> DeviceClasses:
 
 
 def _solve(
-    stages: StageGraph, classes: DeviceClasses, ideals: Ideals, upper_s: float
+    classes: DeviceClasses, stages: StageGraph, ideals: Ideals, node_bytes: Floats, upper_s: float
 ) -> tuple[float, Ints | None]:
     """Smallest bottleneck below ``upper_s`` and the device of every node, or None."""
     bits = ideals.bits
@@ -202,7 +213,7 @@ def _solve(
     start_s = min(upper_s, float(work[:, ideals.full].sum() + cross.max(initial=0.0) * 2 + 1))
     value, parent = split(
         ideals.sets, ideals.visit, ideals.made, ideals.read, degree, work, cross, classes.out_s,
-        classes.in_s, stages.node_bytes @ bits.T, classes.limit_bytes,
+        classes.in_s, node_bytes @ bits.T, classes.limit_bytes,
         (classes.barred @ bits.T).astype(np.int32), sizes, strides, window, start_s,
     )  # fmt: skip
     state = int(np.argmin(value[ideals.full]))

@@ -22,6 +22,7 @@ from situs.placers.exact.stages import Ideals, StageGraph, ideals_of, stage_grap
 
 _ROUNDS = 6
 _THREADS = 2
+_WHOLE = 1500
 
 
 def cut_nodes(stages: StageGraph) -> Bools:
@@ -46,6 +47,13 @@ class OffloadIdeals:
     ideals: Ideals
     data: OffloadArrays
     accelerators: int
+
+    def nodes(self, step: Step) -> Ints:
+        """Nodes between the two ideals of a step."""
+        bits = self.ideals.bits
+        between = np.flatnonzero((bits[step.after] > 0) & (bits[step.before] == 0))
+        chosen: Ints = frozen(between, np.int32)
+        return chosen
 
     @cached_property
     def arrays(self) -> Stages:
@@ -193,6 +201,7 @@ class OffloadSearch:
         best: Call of each node (0 = CPU), of the best way found.
         best_s: Its latency, s.
         bound_s: Proven lower bound, s.
+        cutoff_s: A latency known from elsewhere; proving that nothing is below it is enough.
     """
 
     problem: OffloadIdeals
@@ -200,6 +209,12 @@ class OffloadSearch:
     best: Ints
     best_s: float = np.inf
     bound_s: float = 0.0
+    cutoff_s: float = np.inf
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing better than the best way or the cutoff can exist."""
+        return self.bound_s >= min(self.best_s, self.cutoff_s) * (1 - 1e-9)
 
     def run(self, end_s: float, largest_group: int, seed: int) -> None:
         """Search until closed or until the clock shows ``end_s``."""
@@ -209,13 +224,17 @@ class OffloadSearch:
         _, steps = shortest_way(x, accelerators, least, regions, False)
         self._take(steps, regions)
         least = least_calls(x)
+        value_s, _ = shortest_way(x, accelerators, least, regions, True)
+        self.bound_s = min(value_s, self.best_s)
+        if self.closed or self.clock.now() >= end_s:
+            return
         regions = Regions.build(x, least, largest_group)
         while self.clock.now() < end_s:
             value_s, steps = shortest_way(x, accelerators, least, regions, True)
             self.bound_s = max(self.bound_s, min(value_s, self.best_s))
             loose = [s for s in steps if s.calls < 0 and not self._is_solved(s, regions)]
             tabled = [s for s in loose if regions.offsets[x.group[s.before]] >= 0]
-            if self.bound_s >= self.best_s * (1 - 1e-9) or len(tabled) < len(loose):
+            if self.closed or len(tabled) < len(loose):
                 return
             if not loose:
                 self._take(steps, regions)
@@ -225,6 +244,27 @@ class OffloadSearch:
                 self._solve(step, regions, end_s, seed)
             self._take(steps, regions)
 
+    def whole(self, end_s: float, seed: int) -> None:
+        """Search all nodes at once with CP-SAT, from the best way."""
+        data, nodes = self.problem.data, np.arange(self.problem.stages.num_nodes, dtype=np.int32)
+        answer = solve_calls(
+            data,
+            nodes,
+            self.problem.accelerators,
+            min(self.best_s * (1 + 1e-6), 1e300),
+            end_s - self.clock.now(),
+            hint=dict(enumerate(self.best.tolist())),
+            workers=_THREADS,
+            seed=seed,
+        )
+        if answer is None:
+            return
+        call = np.array([answer.call[int(v)] for v in nodes], dtype=np.int32)
+        seconds = offload_seconds(data, call)
+        if seconds < self.best_s:
+            self.best, self.best_s = call, seconds
+        self.bound_s = max(self.bound_s, min(answer.bound_s, self.best_s))
+
     def _is_solved(self, step: Step, regions: Regions) -> bool:
         known = regions.solved.get((step.before, step.after), [])
         return any(c == -1 - step.calls and call is not None for c, _, call in known)
@@ -233,24 +273,21 @@ class OffloadSearch:
         """Answer one region with the calls that the step uses, and open the step with one more."""
         x, calls = self.problem.arrays, -1 - step.calls
         key = (step.before, step.after)
-        nodes = np.flatnonzero(
-            (self.problem.ideals.bits[step.after] > 0)
-            & (self.problem.ideals.bits[step.before] == 0)
-        )
+        inside = self.problem.nodes(step)
         g = x.group[step.before]
         m = int(x.member_offsets[g + 1] - x.member_offsets[g])
         ranks = {int(i): k for k, i in enumerate(x.members[x.member_offsets[g] :][:m])}
         at = regions.offsets[g] + ranks[step.before] * m + ranks[step.after]
-        cpu = _longest(self.problem.data, nodes)
+        cpu = _longest(self.problem.data, inside)
         low = float(regions.table[at]) if calls == 1 else step.seconds
         limit_s = end_s - self.clock.now()
-        answer = solve_calls(self.problem.data, nodes, calls, cpu, limit_s, seed=seed)
+        answer = solve_calls(self.problem.data, inside, calls, cpu, limit_s, seed=seed)
         known = [row for row in regions.solved.get(key, []) if row[2] is not None]
         if answer is None:
-            known.append((calls, cpu, dict.fromkeys(nodes.tolist(), 0)))
+            known.append((calls, cpu, dict.fromkeys(inside.tolist(), 0)))
         else:
             known.append((calls, max(answer.bound_s, low), answer.call))
-        if calls < min(self.problem.accelerators, len(nodes)):
+        if calls < min(self.problem.accelerators, len(inside)):
             known.append((calls + 1, low, None))
         regions.solved[key] = known
         if calls == 1:
@@ -258,11 +295,10 @@ class OffloadSearch:
 
     def _take(self, steps: list[Step], regions: Regions) -> None:
         """Keep the way if it can be run as it is and is better."""
-        bits = self.problem.ideals.bits
-        call = np.zeros(bits.shape[1], dtype=np.int32)
+        call = np.zeros(self.problem.stages.num_nodes, dtype=np.int32)
         used = 0
         for step in steps:
-            nodes = np.flatnonzero((bits[step.after] > 0) & (bits[step.before] == 0))
+            nodes = self.problem.nodes(step)
             if step.calls > 0:
                 used += 1
                 call[nodes] = used
@@ -279,6 +315,74 @@ class OffloadSearch:
             seconds = offload_seconds(self.problem.data, call)
             if seconds < self.best_s:
                 self.best, self.best_s = call, seconds
+
+
+@dataclass(frozen=True, slots=True)
+class OffloadAnswer:
+    """A placement, its latency and a proven bound on the least one, s."""
+
+    assignment: Ints
+    seconds: float
+    bound_s: float
+    detail: str
+
+
+def best_offload(
+    problem: Problem, clock: Clock, end_s: float, max_ideals: int, largest_group: int, seed: int
+) -> OffloadAnswer | None:
+    """Best calls found until the clock shows ``end_s``; None if no accelerator can be used."""
+    exact = variants(problem)
+    ops = op_arrays(problem)
+    best, best_s, bound_s = None, np.inf, np.inf
+    details = []
+    for variant in exact or [problem]:
+        model = offload_ideals(variant, max_ideals)
+        if model is None:
+            bound_s = 0.0
+            details.append(f"over {max_ideals} ideals: no bound")
+            continue
+        search = OffloadSearch(model, clock, np.zeros(0, np.int32), cutoff_s=best_s)
+        search.run(end_s, largest_group, seed)
+        size = model.stages.num_nodes * (model.accelerators + 1)
+        if not search.closed and size <= _WHOLE and clock.now() < end_s:
+            search.whole(end_s, seed)
+        bound_s = min(bound_s, search.bound_s if exact else 0.0)
+        details.append(f"{len(model.ideals.sets)} ideals")
+        if np.isfinite(search.best_s):
+            call = model.stages.assignment(search.best)
+            seconds = offload_seconds(ops, call)
+            if seconds < best_s:
+                best, best_s = call, seconds
+    if best is None:
+        return None
+    return OffloadAnswer(best, best_s, min(bound_s, best_s), "; ".join(details))
+
+
+def op_arrays(problem: Problem) -> OffloadArrays:
+    """The problem op by op, without folding: what an answer is checked against."""
+    graph, costs = problem.graph, problem.costs
+    offsets, inputs = graph.inputs
+    spans = graph.consumer_offsets
+    return OffloadArrays(
+        np.zeros(problem.num_ops),
+        costs.seconds[:, 0],
+        costs.seconds[:, 1],
+        graph.op_constant_bytes.astype(np.float64),
+        float(problem.memory_bytes[1]),
+        tuple(
+            tuple(graph.tensor_producer[inputs[offsets[i] : offsets[i + 1]]].tolist())
+            for i in range(problem.num_ops)
+        ),
+        tuple(
+            (
+                int(graph.tensor_producer[t]),
+                tuple(graph.consumer_ops[spans[t] : spans[t + 1]].tolist()),
+                float(costs.transfer_s(t, 1, 0)),
+                float(costs.transfer_s(t, 0, 1)),
+            )
+            for t in range(graph.num_tensors)
+        ),
+    )
 
 
 def _longest(data: OffloadArrays, nodes: Ints) -> float:
@@ -355,8 +459,12 @@ def variants(problem: Problem, most: int = 3) -> list[Problem] | None:
             split[mine, 1:] = True
             whole[mine, 0] = True
             free = replace(p.graph, colocation=np.where(mine, -1, p.graph.colocation))
+            apart = p.limits.together
+            if apart is not None:
+                apart = np.where(mine, -1, apart)
             if p.unit_allowed[p.units[mine][0], 0]:
-                both.append(replace(p, graph=free, limits=replace(p.limits, forbidden=split)))
+                limits = replace(p.limits, forbidden=split, together=apart)
+                both.append(replace(p, graph=free, limits=limits))
             if p.unit_allowed[p.units[mine][0], 1:].any():
                 both.append(replace(p, limits=replace(p.limits, forbidden=whole)))
         out = both
@@ -369,7 +477,7 @@ def _loose_units(problem: Problem) -> list[int]:
     counts = np.bincount(units)
     u, v = graph.edge_producer, graph.consumer_ops
     same = units[u] == units[v]
-    matters = problem.costs.seconds.any(axis=1)
+    matters = np.asarray(problem.costs.seconds.any(axis=1))
     matters[v[~same]] = True
     leaves = np.zeros(problem.num_ops, dtype=np.bool_)
     leaves[u[~same]] = True
@@ -389,7 +497,7 @@ def _loose_units(problem: Problem) -> list[int]:
 def given_ops(problem: Problem) -> Bools:
     """``bool[N]`` ops that only the CPU may run and that wait for no accelerator."""
     graph = problem.graph
-    given = ~problem.allowed[:, 1:].any(axis=1)
+    given = ~np.asarray(problem.allowed[:, 1:].any(axis=1))
     for u, v in zip(graph.edge_producer.tolist(), graph.consumer_ops.tolist(), strict=True):
         given[v] &= given[u]
     return frozen(given, np.bool_)

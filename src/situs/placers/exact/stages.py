@@ -65,8 +65,23 @@ class StageGraph:
 
     @cached_property
     def node_bytes(self) -> Floats:
-        """``float64[V]`` bytes of the constants that the ops of each node read."""
-        return self.per_node(self.problem.graph.op_constant_bytes[:, None].astype(np.float64))[:, 0]
+        """``float64[V]`` least bytes of each node: constants, each at its first reader."""
+        graph = self.problem.graph
+        read = np.diff(graph.reader_offsets) > 0
+        first = graph.reader_ops[graph.reader_offsets[:-1][read]]
+        per_op = np.bincount(first, graph.constant_bytes[read], self.problem.num_ops)
+        return self.per_node(per_op[:, None].astype(np.float64))[:, 0]
+
+    @cached_property
+    def most_bytes(self) -> Floats:
+        """``float64[V]`` bytes that each node adds at most: its constants and its tensors."""
+        graph = self.problem.graph
+        made = np.bincount(graph.tensor_producer, graph.tensor_bytes, self.problem.num_ops)
+        taken = np.bincount(
+            graph.consumer_ops, graph.tensor_bytes[graph.edge_tensor], self.problem.num_ops
+        )
+        total = graph.op_constant_bytes + made + taken
+        return self.per_node(total[:, None].astype(np.float64))[:, 0]
 
     def assignment(self, node_device: Ints) -> Ints:
         """Device of every op; a free op goes where its first reader is."""
@@ -218,7 +233,8 @@ def _fold(problem: Problem, label: Ints) -> tuple[Ints, Bools]:
     )
     idle = np.bincount(units, weights=busy_op, minlength=problem.num_units) == 0
     u, v = units[graph.edge_producer], units[graph.consumer_ops]
-    pairs = np.unique(np.stack([u, v], axis=1)[u != v], axis=0)
+    apart = np.stack([u, v], axis=1)[u != v]
+    pairs = np.unique(apart, axis=0) if len(apart) else apart
     makers: list[set[int]] = [set() for _ in range(problem.num_units)]
     readers: list[set[int]] = [set() for _ in range(problem.num_units)]
     for a, b in pairs.tolist():
