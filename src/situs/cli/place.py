@@ -47,6 +47,10 @@ def place(
     max_subgraphs: Annotated[
         int, typer.Option(help="Do not compile candidates with more sub-graphs than this.")
     ] = 32,
+    executor: Annotated[
+        str,
+        typer.Option(help="hetero, parallel (devices overlap within a request), or auto: both."),
+    ] = "hetero",
     seed: Annotated[int, typer.Option(help="Seed of inputs, orders and placers.")] = 0,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit 1 if an op does not run where it was planned.")
@@ -71,6 +75,7 @@ def place(
             precision,
             parse_shapes(shape),
             max_subgraphs,
+            executor,
             seed,
             flag,
             on_event,

@@ -36,7 +36,7 @@ class Outcome:
         problem: Graph, devices and measured costs.
         results: What each placer returned, in the order run.
         trials: What became of each candidate.
-        executor: Name of the engine that measured.
+        executor: The engine that was asked for: ``hetero``, ``parallel`` or ``auto``.
         seed: Seed of inputs, orders and placers.
         interrupted: Whether the user stopped it; the best so far is then kept.
     """
@@ -152,7 +152,8 @@ class Outcome:
         return {
             "status": self.status.name.lower(),
             "verdict": self.verdict(),
-            "executor": self.executor,
+            "executor": chosen.candidate.executor if chosen else self.executor,
+            "asked_executor": self.executor,
             "seed": self.seed,
             "chosen": chosen.candidate.name if chosen else None,
             "best_single": single.candidate.name if single else None,
@@ -182,6 +183,7 @@ class Outcome:
         realised = trial.realised
         return {
             "name": trial.candidate.name,
+            "executor": trial.candidate.executor,
             "ops": trial.candidate.placement.counts(),
             "status": measurement.status.name.lower(),
             "detail": measurement.detail,
@@ -219,7 +221,8 @@ class Outcome:
             low, high = chosen.measurement.interval_s() or (0.0, 0.0)
             lines.append(
                 f"latency      {chosen.seconds * 1e3:.3f} ms "
-                f"(95 % interval {low * 1e3:.3f} to {high * 1e3:.3f}, measured by {self.executor})"
+                f"(95 % interval {low * 1e3:.3f} to {high * 1e3:.3f}, measured by "
+                f"{chosen.candidate.executor})"
             )
         if single is not None and single.seconds is not None:
             lines.append(

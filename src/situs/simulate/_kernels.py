@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from situs.graph.arrays import Ints
+from situs.simulate._dataflow_kernels import TRANSFERS, State
 from situs.simulate.arrays import ProblemArrays
 
 
@@ -91,3 +92,31 @@ def pipeline(p: ProblemArrays, assignment: Ints, staged: bool, contiguous: bool)
         for other in range(d_count):
             load = max(load, link[d, other])
     return load
+
+
+@njit(cache=True, nogil=True)
+def sequential_schedule(p: ProblemArrays, assignment: Ints, s: State) -> float:
+    """Record one request run op by op, each tensor moved before its first reader, into ``s``."""
+    n, d_count = len(assignment), len(p.boundary_s)
+    there = np.zeros((len(p.tensor_producer), d_count), dtype=np.bool_)
+    s.counts[:] = 0
+    now = 0.0
+    for i in range(n):
+        d = assignment[i]
+        for j in range(p.input_offsets[i], p.input_offsets[i + 1]):
+            t = p.inputs[j]
+            source = assignment[p.tensor_producer[t]]
+            if source == d or there[t, d]:
+                continue
+            there[t, d] = True
+            k = s.counts[TRANSFERS]
+            s.moved[k, 0], s.moved[k, 1], s.moved[k, 2], s.moved[k, 3] = t, source, d, -1
+            s.moved_s[k, 0] = now
+            now += p.link_latency_s[source, d] + p.transfer_size[t] * p.link_s_per_byte[source, d]
+            s.moved_s[k, 1] = now
+            s.counts[TRANSFERS] += 1
+            now += p.boundary_s[d]
+        s.start_s[i] = now
+        now += p.seconds[i, d]
+        s.end_s[i] = now
+    return now
