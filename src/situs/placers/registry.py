@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 
-from situs.errors import ParameterError
+from situs.errors import MissingExtraError, ParameterError
 from situs.placers.parameters import split_spec, with_parameters
 from situs.placers.placer import Placer
 
@@ -97,6 +98,26 @@ def _contiguous() -> type[Placer]:
     return Contiguous
 
 
+def _milp() -> type[Placer]:
+    from situs.placers.exact.milp import MILP
+
+    return MILP
+
+
+def _cpsat() -> type[Placer]:
+    if find_spec("ortools") is None:
+        raise MissingExtraError("ortools", "solve")
+    from situs.placers.exact.cpsat import CPSAT
+
+    return CPSAT
+
+
+def _auto() -> type[Placer]:
+    from situs.placers.auto import Auto
+
+    return Auto
+
+
 def _search() -> type[Placer]:
     from situs.placers.search import Search
 
@@ -118,7 +139,10 @@ LOADERS: dict[str, Callable[[], type[Placer]]] = {
     "m-topo": _m_topo,
     "critical-path": _critical_path,
     "contiguous": _contiguous,
+    "milp": _milp,
+    "cp-sat": _cpsat,
     "search": _search,
+    "auto": _auto,
 }
 
 

@@ -117,12 +117,12 @@ def best_split(problem: Problem, max_ideals: int) -> Split:
         value_s, device = _solve(classes, stages, listing, node_bytes, upper_s)
         if device is not None:
             upper_s = value_s
-            found.append(stages.assignment(device))
+            found.append(stages.assignment(*device))
     if np.isfinite(problem.memory_bytes).any():
         # What fits by the least count may not fit with tensors and shared constants; this does.
         _, device = _solve(classes, stages, ideals, stages.most_bytes, np.inf)
         if device is not None:
-            found.append(stages.assignment(device))
+            found.append(stages.assignment(*device))
     bound_s = upper_s if every is not None and np.isfinite(upper_s) else 0.0
     return Split(tuple(found), bound_s, every is not None, len(ideals.sets))
 
@@ -186,8 +186,8 @@ def device_classes(stages: StageGraph) -> DeviceClasses:
 
 def _solve(
     classes: DeviceClasses, stages: StageGraph, ideals: Ideals, node_bytes: Floats, upper_s: float
-) -> tuple[float, Ints | None]:
-    """Smallest bottleneck below ``upper_s`` and the device of every node, or None."""
+) -> tuple[float, tuple[Ints, Ints] | None]:
+    """Smallest bottleneck below ``upper_s`` and device and stage of every node, or None."""
     bits = ideals.bits
     degree = np.diff(stages.consumers[0]).astype(np.int32)
     crossing = ideals.crossing(degree)
@@ -225,14 +225,17 @@ def _solve(
 
 def _walk(
     classes: DeviceClasses, ideals: Ideals, parent: Longs, sizes: Ints, strides: Ints, state: int
-) -> Ints:
-    """Devices of the nodes, from the last stage back to the first."""
+) -> tuple[Ints, Ints]:
+    """Device and stage of the nodes, from the last stage back to the first."""
     device = np.zeros(ideals.bits.shape[1], dtype=np.int32)
+    stage = np.zeros(len(device), dtype=np.int32)
     free = [list(group) for group in classes.members]
     at = ideals.full
     while at != int(ideals.visit[0]):
         code = int(parent[at, state])
         before, c = code // len(sizes), code % len(sizes)
-        device[(ideals.bits[at] > 0) & (ideals.bits[before] == 0)] = free[c].pop()
+        inside = (ideals.bits[at] > 0) & (ideals.bits[before] == 0)
+        device[inside] = free[c].pop()
+        stage[inside] = int(ideals.bits[before].sum())
         at, state = before, state - int(strides[c])
-    return device
+    return device, stage

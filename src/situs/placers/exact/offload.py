@@ -349,13 +349,22 @@ def best_offload(
         bound_s = min(bound_s, search.bound_s if exact else 0.0)
         details.append(f"{len(model.ideals.sets)} ideals")
         if np.isfinite(search.best_s):
-            call = model.stages.assignment(search.best)
+            call = _fitting(ops, model.stages.assignment(search.best), model.stages.weightless)
             seconds = offload_seconds(ops, call)
             if seconds < best_s:
                 best, best_s = call, seconds
     if best is None:
         return None
     return OffloadAnswer(best, best_s, min(bound_s, best_s), "; ".join(details))
+
+
+def _fitting(ops: OffloadArrays, call: Ints, weightless: Bools) -> Ints:
+    """Send the idle ops of calls that are too large to the CPU."""
+    held = np.bincount(call, ops.node_bytes)
+    over = held > ops.limit_bytes
+    over[0] = False
+    fitted: Ints = np.where(over[call] & weightless, 0, call).astype(np.int32)
+    return fitted
 
 
 def op_arrays(problem: Problem) -> OffloadArrays:
@@ -396,8 +405,10 @@ def _longest(data: OffloadArrays, nodes: Ints) -> float:
 
 
 def offload_seconds(data: OffloadArrays, call: Ints) -> float:
-    """Latency of an assignment of nodes to calls, s; ``inf`` if calls wait for each other."""
+    """Latency of nodes in calls, s; ``inf`` if calls are too large or wait for each other."""
     number = int(call.max(initial=0))
+    if (np.bincount(call, data.node_bytes)[1:] > data.limit_bytes * (1 + 1e-12)).any():
+        return np.inf
     length = np.zeros(number + 1)
     np.add.at(length, call, np.where(call > 0, data.accelerator_s, 0.0))
     for producer, consumers, out_s, in_s in data.tensors:
@@ -520,7 +531,7 @@ def _release(problem: Problem, stages: StageGraph, given: Bools) -> Floats:
 def offload_ideals(problem: Problem, limit: int) -> OffloadIdeals | None:
     """The programme of a problem whose units act as one; None if over ``limit`` ideals."""
     given = given_ops(problem)
-    stages = stage_graph(problem, given=given)
+    stages = stage_graph(problem, given=given, weightless=True)
     costs = problem.costs
     every = np.arange(len(costs.transfer_size))[:, None]
     moved = stages.per_tensor(

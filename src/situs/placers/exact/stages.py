@@ -30,6 +30,7 @@ class StageGraph:
         producer: ``int32[T]`` node that makes each tensor; -1 = it is there from the start.
         consumers: CSR ``(offsets[T + 1], nodes)`` of the other nodes that read it.
         tensor: ``int32[T]`` a tensor of the graph; equal ones are summed into ``weight``.
+        weightless: ``bool[N]`` ops that followed a neighbour and whose bytes do not count.
         merged: ``T`` lists of all graph tensors that each stands for.
     """
 
@@ -38,6 +39,7 @@ class StageGraph:
     predecessors: tuple[tuple[int, ...], ...]
     producer: Ints
     consumers: tuple[Ints, Ints]
+    weightless: Bools
     merged: tuple[tuple[int, ...], ...]
 
     @property
@@ -70,6 +72,7 @@ class StageGraph:
         read = np.diff(graph.reader_offsets) > 0
         first = graph.reader_ops[graph.reader_offsets[:-1][read]]
         per_op = np.bincount(first, graph.constant_bytes[read], self.problem.num_ops)
+        per_op[self.weightless] = 0.0
         return self.per_node(per_op[:, None].astype(np.float64))[:, 0]
 
     @cached_property
@@ -83,19 +86,21 @@ class StageGraph:
         total = graph.op_constant_bytes + made + taken
         return self.per_node(total[:, None].astype(np.float64))[:, 0]
 
-    def assignment(self, node_device: Ints) -> Ints:
-        """Device of every op; a free op goes where its first reader is."""
+    def assignment(self, node_device: Ints, stage: Ints | None = None) -> Ints:
+        """Device of every op. Free ops go to device 0, or where their first ``stage`` is."""
         problem = self.problem
         device = np.zeros(problem.num_ops, dtype=np.int32)
         kept = self.node_of_op >= 0
         device[kept] = node_device[self.node_of_op[kept]]
+        if stage is None:
+            return device
         offsets, readers = problem.graph.consumer_offsets, problem.graph.consumer_ops
         spans = problem.graph.op_tensors
-        for op in np.flatnonzero(~kept & problem.allowed.all(axis=1))[::-1]:
-            first, last = offsets[spans[op]], offsets[spans[op + 1]]
-            nodes = self.node_of_op[readers[first:last]]
-            placed = readers[first:last][nodes >= 0]
-            device[op] = device[placed[np.argmin(self.node_of_op[placed])]] if len(placed) else 0
+        for op in np.flatnonzero(~kept):
+            nodes = self.node_of_op[readers[offsets[spans[op]] : offsets[spans[op + 1]]]]
+            nodes = nodes[nodes >= 0]
+            if len(nodes):
+                device[op] = node_device[nodes[np.argmin(stage[nodes])]]
         return device
 
 
@@ -165,7 +170,10 @@ def backward_ops(problem: Problem) -> Bools | None:
 
 
 def stage_graph(
-    problem: Problem, backward: Bools | None = None, given: Bools | None = None
+    problem: Problem,
+    backward: Bools | None = None,
+    given: Bools | None = None,
+    weightless: bool = False,
 ) -> StageGraph:
     """Contract units, and what every contiguous split must keep together, into nodes.
 
@@ -173,13 +181,15 @@ def stage_graph(
     stages from last to first) and edges from forward to backward ops do not order stages, unless
     the graph as it is keeps more nodes apart (some files write the backward pass like the forward).
     Ops without work follow their only neighbour; free sources, and the ops ``given`` as done on
-    device 0, are left out.
+    device 0, are left out. With ``weightless``, idle ops follow even where memory may bind, and
+    their bytes do not count: a relaxation.
     """
     graph = problem.graph
     given = np.zeros(problem.num_ops, dtype=np.bool_) if given is None else given
-    label, dropped = _fold(problem, problem.units)
+    label, dropped = _fold(problem, problem.units, weightless)
     dropped = dropped | given
     u, v = graph.edge_producer, graph.consumer_ops
+    followed = label != problem.units
     strong = _strong_components(label, u, v)
     if backward is not None:
         both, neither = backward[u] & backward[v], ~backward[u] & ~backward[v]
@@ -213,11 +223,12 @@ def stage_graph(
         tuple(tuple(sorted(p)) for p in predecessors),
         frozen([maker for maker, _ in groups], np.int32),
         csr([readers for _, readers in groups]),
+        frozen(followed & weightless, np.bool_),
         tuple(tuple(group) for group in groups.values()),
     )
 
 
-def _fold(problem: Problem, label: Ints) -> tuple[Ints, Bools]:
+def _fold(problem: Problem, label: Ints, weightless: bool) -> tuple[Ints, Bools]:
     """Join units without work to their only neighbour; mark sources that cost nothing anywhere.
 
     Both keep every optimum: moving such a unit to its neighbour never adds load.
@@ -229,7 +240,9 @@ def _fold(problem: Problem, label: Ints) -> tuple[Ints, Bools]:
     held = graph.op_constant_bytes + produced
     roomy = bool((problem.memory_bytes >= held.sum() + produced.sum()).all())
     busy_op = (
-        (costs.seconds != 0).any(axis=1) | ~problem.allowed.all(axis=1) | ((held > 0) & (not roomy))
+        (costs.seconds != 0).any(axis=1)
+        | ~problem.allowed.all(axis=1)
+        | ((held > 0) & (not roomy and not weightless))
     )
     idle = np.bincount(units, weights=busy_op, minlength=problem.num_units) == 0
     u, v = units[graph.edge_producer], units[graph.consumer_ops]
