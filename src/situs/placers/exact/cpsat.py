@@ -140,7 +140,7 @@ def _model(problem: Problem, horizon_s: float):  # type: ignore[no-untyped-def]
     from ortools.sat.python import cp_model
 
     graph, costs = problem.graph, problem.costs
-    scale = _TICKS / max(horizon_s, 1e-300)
+    scale = _TICKS / max(horizon_s, 1e-30)
     model = cp_model.CpModel()
     on = {
         (u, d): model.new_bool_var("")
@@ -159,7 +159,7 @@ def _model(problem: Problem, horizon_s: float):  # type: ignore[no-untyped-def]
         for d in range(problem.num_devices):
             if (u, d) not in on:
                 continue
-            ticks = int(costs.seconds[i, d] * scale)
+            ticks = int(min(costs.seconds[i, d] * scale, _TICKS + 1))
             model.add(end[i] >= start[i] + ticks).only_enforce_if(on[u, d])
             if ticks:
                 span = model.new_optional_fixed_size_interval_var(start[i], ticks, on[u, d], "")
@@ -182,12 +182,10 @@ def _model(problem: Problem, horizon_s: float):  # type: ignore[no-untyped-def]
                 if a == b or (u, a) not in on or (v, b) not in on:
                     continue
                 moved_s = float(costs.transfer_s(t, a, b))
-                if np.isinf(moved_s):
-                    model.add_bool_or([on[u, a].negated(), on[v, b].negated()])
-                elif int(moved_s * scale):
-                    model.add(start[j] >= end[i] + int(moved_s * scale)).only_enforce_if(
-                        [on[u, a], on[v, b]]
-                    )
+                ticks = int(min(moved_s * scale, _TICKS + 1))
+                if ticks:
+                    both = [on[u, a], on[v, b]]
+                    model.add(start[j] >= end[i] + ticks).only_enforce_if(both)
     _limit_memory(problem, model, on)
     model.minimize(makespan)
     return model, on

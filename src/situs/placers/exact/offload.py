@@ -529,9 +529,17 @@ def _release(problem: Problem, stages: StageGraph, given: Bools) -> Floats:
 
 
 def offload_ideals(problem: Problem, limit: int) -> OffloadIdeals | None:
-    """The programme of a problem whose units act as one; None if over ``limit`` ideals."""
+    """The programme of a problem whose units act as one; None if over ``limit`` ideals.
+
+    Where there are too many, idle ops follow their neighbours without counting their bytes.
+    """
+    exact = _ideals_with(problem, limit, weightless=False)
+    return _ideals_with(problem, limit, weightless=True) if exact is None else exact
+
+
+def _ideals_with(problem: Problem, limit: int, weightless: bool) -> OffloadIdeals | None:
     given = given_ops(problem)
-    stages = stage_graph(problem, given=given, weightless=True)
+    stages = stage_graph(problem, given=given, weightless=weightless)
     costs = problem.costs
     every = np.arange(len(costs.transfer_size))[:, None]
     moved = stages.per_tensor(
