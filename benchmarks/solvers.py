@@ -192,8 +192,10 @@ def main() -> None:
     for case in LATENCY:
         path = folder / f"{case}-latency.json"
         jobs.append((f"one call {case}", partial(latency, path, case, options.budget)))
-    for path in sorted((options.data / "doppler").glob("*.json")):
-        jobs.append((f"dataflow {path.stem}", partial(dataflow, path, options.search)))
+    jobs += [
+        (f"dataflow {path.stem}", partial(dataflow, path, options.search))
+        for path in sorted((options.data / "doppler").glob("*.json"))
+    ]
     for case in CONTIGUOUS:
         path = folder / f"{case}-throughput.json"
         jobs.append((f"free {case}", partial(free, path, case, options.search)))
