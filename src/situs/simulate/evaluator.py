@@ -18,7 +18,8 @@ from situs.simulate.evaluate import checked, evaluate
 
 # Sums of a million moves would drift by rounding; a sum from scratch costs little now and then.
 _MOVES_PER_RESUM = 1024
-_CHECKPOINTS = 32
+# More make a shorter way to simulate, and more states to copy.
+_CHECKPOINTS = 8
 
 
 class _Engine(Protocol):
@@ -179,8 +180,8 @@ class _DataflowEngine:
         self._simulate(-1.0)
 
     @property
-    def _end(self) -> State:
-        return kernels.slot(self._states, 2 * _CHECKPOINTS + int(self._current[-1]))
+    def _end(self) -> int:
+        return 2 * _CHECKPOINTS + int(self._current[-1])
 
     def _simulate(self, change_s: float) -> None:
         self._first = kernels.resimulate(
@@ -188,7 +189,8 @@ class _DataflowEngine:
         )
 
     def _apply(self, ops: Ints, targets: Ints) -> None:
-        change_s = kernels.first_change_s(self._p, self._end.end_s, ops)
+        moved = ops[self.assignment[ops] != targets]
+        change_s = kernels.first_change_s(self._p, self._states.end_s[self._end], moved)
         self.assignment[ops] = targets
         self._simulate(change_s)
 
@@ -196,12 +198,12 @@ class _DataflowEngine:
         self._apply(ops, targets)
         if not np.isfinite(self._p.seconds[ops, targets]).all():
             return float("inf")
-        end = self._end
         if self._p.limited:
+            end = kernels.slot(self._states, self._end)
             peak = dataflow_peak(self._p, self.assignment, end)
             if (peak > self._p.memory_bytes).any():
                 return float("inf")
-        return float(end.clock_s[0])
+        return float(self._states.clock_s[self._end, 0])
 
     def undo(self, ops: Ints, targets: Ints, seconds: float) -> None:
         if self._first is None:
