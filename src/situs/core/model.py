@@ -24,12 +24,21 @@ class Sequential:
 
 @dataclass(frozen=True, slots=True)
 class Dataflow:
-    """Devices and links overlap; a device runs one op at a time per stream. Latency = makespan.
+    """Devices and links overlap. Latency = makespan.
+
+    An op is ready when all tensors that it reads are on its device; a ready op starts as soon as
+    one of the device's ``streams`` is free. When an op ends, its tensors leave for every other
+    device that reads them. A transfer occupies its directed link for ``transfer_s``; the tensor can
+    be read ``boundary_s`` of the destination later, which occupies nothing. Everything that ends or
+    arrives at one instant is taken into account before anything starts at that instant.
 
     Attributes:
-        dispatch: ``priority`` (ready op of highest upward rank first) or ``fifo`` (by arrival).
-        links: ``shared`` (a directed link carries one transfer at a time) or ``unlimited``.
-        charge: ``tensor`` (one transfer per tensor and destination device) or ``edge``.
+        dispatch: ``priority`` (ready op of highest upward rank first) or ``fifo`` (by the time it
+            became ready); ties by op number.
+        links: ``shared`` (a directed link carries one transfer at a time, in the order in which
+            they could leave, ties by tensor number, then by reader) or ``unlimited``.
+        charge: ``tensor`` (one transfer per tensor and destination device) or ``edge`` (one per
+            tensor and reader).
     """
 
     dispatch: Literal["priority", "fifo"] = "priority"
@@ -46,15 +55,22 @@ class Dataflow:
 class Pipeline:
     """Steady state of many requests: seconds per request = load of the busiest device or link.
 
+    The load of a device is its op times plus its ``boundary_s`` for every tensor that comes in,
+    over its ``streams``; that of a directed link is its transfers, one per tensor and destination.
+
     Attributes:
         transfers: ``link`` (each directed link is a resource of its own), or ``staged`` (every
             transfer goes through host memory, device 0, and loads the accelerator at each end:
             once per tensor out, once per tensor and destination in; device 0 pays nothing).
-        contiguous: Whether the ops of each device must form a convex set.
+        contiguous: Whether the ops of each device must form a convex set: no path may leave it and
+            come back.
+        backward_types: Op types that form the backward part of a training graph; the two parts of
+            a device must each be convex.
     """
 
     transfers: Literal["link", "staged"] = "link"
     contiguous: bool = False
+    backward_types: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _one_of("transfers", self.transfers, ("link", "staged"))

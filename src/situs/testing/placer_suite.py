@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from situs.core import (
+    Dataflow,
     Evaluation,
     MaxEvaluations,
     Objective,
+    Pipeline,
     Problem,
     Result,
     Sequential,
@@ -24,7 +26,7 @@ from situs.testing.problems import chain3, diamond4, fork_join, two_islands
 PROBLEMS = {
     f"{make.__name__}-{type(model).__name__.lower()}": make(model)
     for make in (chain3, diamond4, fork_join, two_islands)
-    for model in (Sequential(),)
+    for model in (Sequential(), Dataflow(), Pipeline())
 }
 
 

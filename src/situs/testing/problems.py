@@ -5,10 +5,10 @@ Unless said otherwise a transfer costs 1 s whatever it carries, and a tensor has
 - ``chain3``: a -> b -> c; seconds on (D0, D1): a (1, 4), b (4, 1), c (1, 4).
   Sequential: D0 alone 6, D1 alone 9, best 5 = D0 D1 D0 (1 + 1 + 1 + 2 transfers).
 - ``diamond4``: a -> (b, c) -> d; every op 2 s on both devices.
-  Sequential best 8 (uniform). Dataflow best 7: a, b, d on one device, c on the other would be
-  2 + 1 + 2 + 1 + 2 = 8; uniform is 8; so the best is 8 either way, and with 0.25 s transfers 6.5.
+  Sequential best 8 (uniform). Dataflow best 7: a and b on one device, c and d on the other: c ends
+  at 2 + 1 + 2, just when b's tensor arrives; with 0.25 s transfers 6.25. Pipeline best 4.
 - ``fork_join``: a -> (b1, b2) -> c with b's of 4 s, a and c of 1 s, transfers 0.5 s.
-  Dataflow: uniform 10, split 1 + 0.5 + 4 + 0.5 + 1 = 7.
+  Dataflow: uniform 10, split 1 + 0.5 + 4 + 1 = 6.5 with the join where the later branch is.
 - ``two_islands``: two unconnected ops of 3 s. Dataflow best 3, sequential best 6, pipeline best 3.
 - ``memory_tight``: a -> b, 1 s each on D0, 2 s each on D1, each with 60 B of constants; D0 holds
   100 B. Sequential best within memory: 1 + 1 + 2 = 4 (split) = 4 (both on D1); D0 alone (2) is
@@ -81,7 +81,7 @@ def chain3(model: ExecutionModel = Sequential()) -> Problem:
 
 
 def diamond4(model: ExecutionModel = Dataflow(), transfer_s: float = 1.0) -> Problem:
-    """A diamond of equal ops; optimum 8, or 6.5 in dataflow with 0.25 s transfers."""
+    """A diamond of equal ops; dataflow optimum 7, or 6.25 with 0.25 s transfers."""
     return tiny(
         {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"]},
         dict.fromkeys("abcd", (2.0, 2.0)),
@@ -91,7 +91,7 @@ def diamond4(model: ExecutionModel = Dataflow(), transfer_s: float = 1.0) -> Pro
 
 
 def fork_join(model: ExecutionModel = Dataflow()) -> Problem:
-    """Two long branches; dataflow optimum 7, uniform 10."""
+    """Two long branches; dataflow optimum 6.5, uniform 10."""
     return tiny(
         {"a": [], "b1": ["a"], "b2": ["a"], "c": ["b1", "b2"]},
         {"a": (1, 1), "b1": (4, 4), "b2": (4, 4), "c": (1, 1)},
