@@ -17,7 +17,7 @@ from situs.executors.readback import (
     realised_plain,
     subgraph_of_ops,
 )
-from situs.executors.runtime import core, first_line
+from situs.executors.runtime import core, first_line, tensor_array
 from situs.hardware import Cluster, Device
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class PlacedModel:
         try:
             request = self.compiled.create_infer_request()
             for i, array in enumerate(inputs):
-                request.set_input_tensor(i, ov.Tensor(np.ascontiguousarray(array)))
+                request.set_input_tensor(i, ov.Tensor(np.asarray(array, order="C")))
         except RuntimeError as error:
             raise RunError(f"compiled, but the request failed: {first_line(error)}") from error
         self._request = request
@@ -72,18 +72,13 @@ class PlacedModel:
         if self._request is None:
             raise RunError("nothing has run yet")
         count = len(self.compiled.outputs)
-        return [_array(self._request.get_output_tensor(i)) for i in range(count)]
+        return [tensor_array(self._request.get_output_tensor(i)) for i in range(count)]
 
     def profile(self) -> list[Any]:
         """``ov.ProfilingInfo`` of the last request (needs ``PERF_COUNT``)."""
         if self._request is None:
             raise RunError("nothing has run yet")
         return list(self._request.get_profiling_info())
-
-
-def _array(tensor: ov.Tensor) -> np.ndarray[Any, Any]:
-    data = tensor.str_data if tensor.get_element_type().get_type_name() == "string" else tensor.data
-    return np.array(data)
 
 
 class HeteroExecutor:

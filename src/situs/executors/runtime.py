@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from situs.errors import ClusterError
 from situs.hardware import Cluster, Device
 
@@ -191,3 +193,9 @@ def telling_properties(properties: Mapping[str, Any], device: str) -> list[tuple
 def with_properties(device: Device, extra: Mapping[str, str]) -> Device:
     """The device with more properties to compile with; its own win."""
     return replace(device, properties=tuple(sorted({**extra, **dict(device.properties)}.items())))
+
+
+def tensor_array(tensor: ov.Tensor) -> np.ndarray[Any, Any]:
+    """A copy of a tensor's content; strings as a text array."""
+    data = tensor.str_data if tensor.get_element_type().get_type_name() == "string" else tensor.data
+    return np.array(data)

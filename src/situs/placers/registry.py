@@ -37,6 +37,54 @@ def _local_search() -> type[Placer]:
     return LocalSearch
 
 
+def _heft() -> type[Placer]:
+    from situs.placers.heuristic.heft import HEFT
+
+    return HEFT
+
+
+def _peft() -> type[Placer]:
+    from situs.placers.heuristic.peft import PEFT
+
+    return PEFT
+
+
+def _cpop() -> type[Placer]:
+    from situs.placers.heuristic.cpop import CPoP
+
+    return CPoP
+
+
+def _etf() -> type[Placer]:
+    from situs.placers.heuristic.etf import ETF
+
+    return ETF
+
+
+def _m_etf() -> type[Placer]:
+    from situs.placers.heuristic.m_etf import MemoryETF
+
+    return MemoryETF
+
+
+def _m_sct() -> type[Placer]:
+    from situs.placers.heuristic.m_sct import MemorySCT
+
+    return MemorySCT
+
+
+def _m_topo() -> type[Placer]:
+    from situs.placers.heuristic.m_topo import MemoryTopo
+
+    return MemoryTopo
+
+
+def _critical_path() -> type[Placer]:
+    from situs.placers.heuristic.critical_path import CriticalPath
+
+    return CriticalPath
+
+
 def _mincut() -> type[Placer]:
     from situs.placers.exact.mincut import MinCut
 
@@ -49,6 +97,14 @@ LOADERS: dict[str, Callable[[], type[Placer]]] = {
     "greedy": _greedy,
     "mincut": _mincut,
     "local-search": _local_search,
+    "heft": _heft,
+    "peft": _peft,
+    "cpop": _cpop,
+    "etf": _etf,
+    "m-etf": _m_etf,
+    "m-sct": _m_sct,
+    "m-topo": _m_topo,
+    "critical-path": _critical_path,
 }
 
 

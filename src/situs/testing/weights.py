@@ -39,12 +39,12 @@ def randomize_weights(model: ov.Model, seed: int = 0) -> ov.Model:
     Raises:
         ModelError: If an input's shape is open.
 
-    Source: He et al., "Delving deep into rectifiers", ICCV 2015, eq. 10; filters of ``Convolution``
-    are centred as in Huang et al., "Centered weight normalization", ICCV 2017, eq. 3.
+    Source: He et al., "Delving deep into rectifiers", ICCV 2015, eq. 10; filters over more than
+    one channel are centred as in Huang et al., "Centered weight normalization", ICCV 2017, eq. 3.
     """
     prepared = load_model(model).model
     rng = np.random.default_rng(seed)
-    last: tuple[Any, Any] | None = None
+    last: Any = None
     for node in prepared.get_ordered_ops():
         kind = node.get_type_name()
         for port, constant in _float_constants(node):
@@ -52,9 +52,9 @@ def randomize_weights(model: ov.Model, seed: int = 0) -> ov.Model:
             if values is not None:
                 new = _replace(constant, values)
                 if kind in _FILTERS or kind == "MatMul":
-                    last = node, new
+                    last = new
     if last is not None:
-        _scale_end(prepared, last[1], rng)
+        _scale_end(prepared, last, rng)
     return prepared
 
 
@@ -95,10 +95,10 @@ def _draw(
         return None
     values = rng.standard_normal(shape, dtype=np.float32)
     gain = 2.0
-    if kind == "Convolution" and fan_in > 8:
+    if kind in ("Convolution", "GroupConvolution") and fan_in > 8 and shape[_FILTERS[kind]] > 1:
         # Centred filters do not see the mean of what ReLU leaves, which is much the same for every
         # input and drowns the rest after some layers. The gain makes up for the variance lost.
-        values -= values.mean(axis=tuple(range(1, len(shape))), keepdims=True)
+        values -= values.mean(axis=tuple(range(_FILTERS[kind], len(shape))), keepdims=True)
         gain = 2.0 / (1.0 - 1.0 / math.pi)
     values *= np.float32(math.sqrt(gain / max(1, fan_in)))
     return values
@@ -140,7 +140,7 @@ def _scale_end(model: ov.Model, weights: Any, rng: np.random.Generator) -> None:
     values = compiled([random_input(port, rng) for port in tap.inputs])[0]
     spread = float(np.std(values))
     if not math.isfinite(spread) or spread <= 0:
-        raise ArithmeticError(f"random weights give outputs with a spread of {spread}")
+        return  # Nothing to go by: no elements, or an end that these weights do not reach.
     # A power of two is the same on every machine, whatever the last bits of the run.
     factor = 2.0 ** round(math.log2(_LOGIT_SPREAD / spread))
     _replace(weights, weights.data * np.float32(factor))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import gc
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,11 +58,23 @@ def load_model(
     Raises:
         ModelError: If the model cannot be read, an input's shape is open, or a shape does not fit.
     """
-    if isinstance(source, str | Path):
-        path = Path(source)
-        model, name = prepare(read(path), shapes or {}, str(path), own=True), path.stem
-    else:
-        path, name = None, source.get_friendly_name()
-        model = prepare(source, shapes or {}, "the model", own=False)
-    graph, constant_owner = build(model, name)
-    return Imported(graph, model, constant_owner, path)
+    path = Path(source) if isinstance(source, str | Path) else None
+    with _collector_paused():
+        model = source if path is None else read(path)
+        what = "the model" if path is None else str(path)
+        prepared, rows = prepare(model, shapes or {}, what, own=path is not None)
+        name = prepared.get_friendly_name() if path is None else path.stem
+        graph, constant_owner = build(rows, name)
+    return Imported(graph, prepared, constant_owner, path)
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Import makes many objects and no cycles; collecting them again and again takes a third."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

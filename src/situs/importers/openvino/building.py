@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from situs.graph import Graph, OpSpec, build_graph
 from situs.importers.openvino.colocating import colocate
 from situs.importers.openvino.folding import keeps_compressed
-from situs.importers.openvino.table import Row, read_table
-
-if TYPE_CHECKING:
-    import openvino as ov
+from situs.importers.openvino.table import Row
 
 
-def build(model: ov.Model, name: str) -> tuple[Graph, dict[str, int]]:
-    """The graph of a prepared model, and the first reader of every other node by name."""
-    rows = read_table(model)
+def build(rows: list[Row], name: str) -> tuple[Graph, dict[str, int]]:
+    """The graph of a prepared model's rows, and the first reader of every other node by name."""
     classes = colocate(rows)
     position = {row: i for i, row in enumerate(i for i, r in enumerate(rows) if r.placed)}
     constant_number: dict[Any, int] = {}
@@ -63,7 +59,7 @@ def _stored(rows: list[Row]) -> dict[int, dict[Any, int]]:
     for i, row in enumerate(rows):
         if row.placed or row.type == "Constant":
             continue
-        if keeps_compressed(row.node) or any(s in stored for s, _ in row.sources):
+        if keeps_compressed(row.node, row.type) or any(s in stored for s, _ in row.sources):
             leaves = dict(row.constants)
             for source, port in row.sources:
                 leaves.update(_read(rows, stored, source, port))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from situs.importers.openvino.table import SINKS, varies
+from situs.importers.openvino.table import SINKS, Row, varies
 
 if TYPE_CHECKING:
     import openvino as ov
@@ -22,9 +22,8 @@ _DECOMPRESSED = frozenset(("f16", "bf16", "f32", "f64"))
 _KEEP = "DisableConstantFolding_0"
 
 
-def keeps_compressed(node: ov.Node) -> bool:
-    """Whether folding ``node``, which depends on no input, would blow up compressed weights."""
-    kind = node.get_type_name()
+def keeps_compressed(node: ov.Node, kind: str) -> bool:
+    """Whether folding a node of type ``kind``, if constant, would blow up compressed weights."""
     if kind in ("FakeQuantize", "FakeConvert"):
         return True
     return (
@@ -34,16 +33,36 @@ def keeps_compressed(node: ov.Node) -> bool:
     )
 
 
-def fold(model: ov.Model) -> None:
+def fold(model: ov.Model, rows: list[Row]) -> bool:
     """Fold in place what depends on no input, except the chains that decompress weights.
 
-    OpenVINO's own pass does most of it; what it leaves is evaluated op by op. A chain that stays
-    is cloned for each op that reads it (its stored constants share their memory), so that no
-    constant ties two ops to one device.
+    A chain that stays is cloned for each op that reads it (its stored constants share their
+    memory), so that no constant ties two ops to one device. Returns whether ``rows`` no longer
+    describe the model.
     """
+    computed = {i for i, row in enumerate(rows) if not row.placed and row.type != "Constant"}
+    kept = [i for i in computed if keeps_compressed(rows[i].node, rows[i].type)]
+    stays = set(kept)
+    for i in sorted(computed):
+        if any(source in stays for source, _ in rows[i].sources):
+            stays.add(i)
+    left = {rows[i].node.get_instance_id() for i in stays}
+    folds = computed != stays or any(row.type == "ShapeOf" for row in rows)
+    while folds:
+        _run_pass(model, [rows[i].node for i in kept])
+        left, identities = _left(model)
+        if not identities:
+            break
+        # OpenVINO neither folds nor evaluates an Identity; behind it all would stay computed.
+        for node in identities:
+            node.output(0).replace(node.input_value(0))
+        model.validate_nodes_and_infer_types()
+    return bool(left and _separate_chains(model, left)) or folds
+
+
+def _run_pass(model: ov.Model, kept: list[ov.Node]) -> None:
     from openvino.passes import ConstantFolding, Manager
 
-    kept = [node for node in model.get_ordered_ops() if keeps_compressed(node)]
     for node in kept:
         node.get_rt_info()[_KEEP] = ""
     manager = Manager()
@@ -51,58 +70,46 @@ def fold(model: ov.Model) -> None:
     manager.run_passes(model)
     for node in kept:
         del node.get_rt_info()[_KEEP]
-    _evaluate_rest(model)
-    _separate_chains(model)
 
 
-def _evaluate_rest(model: ov.Model) -> None:
-    import openvino as ov
-
+def _left(model: ov.Model) -> tuple[set[int], list[ov.Node]]:
+    """Nodes that are constant and yet no Constant, and those of them that only pass one on."""
     varying: set[int] = set()
+    left: set[int] = set()
+    identities: list[ov.Node] = []
     for node in model.get_ordered_ops():
-        sources = [value.get_node() for value in node.input_values()]
-        if varies(node) or any(s.get_instance_id() in varying for s in sources):
-            varying.add(node.get_instance_id())
+        kind, number = node.get_type_name(), node.get_instance_id()
+        if kind == "Constant":
             continue
-        kind = node.get_type_name()
-        if kind in SINKS or kind == "Constant" or keeps_compressed(node):
-            continue
-        if any(s.get_type_name() != "Constant" for s in sources):
-            continue
-        ports = node.outputs()
-        if any(p.get_partial_shape().is_dynamic for p in ports):
-            continue
-        results = [ov.Tensor(p.get_element_type(), p.get_shape()) for p in ports]
-        if not node.evaluate(results, [s.get_tensor_view() for s in sources]):
-            continue
-        for port, result in zip(ports, results, strict=True):
-            constant = ov.op.Constant(result)
-            constant.set_friendly_name(node.get_friendly_name())
-            port.replace(constant.output(0))
+        sources = [value.get_node().get_instance_id() for value in node.input_values()]
+        if not varying.isdisjoint(sources) or varies(node, kind):
+            varying.add(number)
+        elif kind not in SINKS:
+            left.add(number)
+            if kind == "Identity" and left.isdisjoint(sources):
+                identities.append(node)
+    return left, identities
 
 
-def _separate_chains(model: ov.Model) -> None:
+def _separate_chains(model: ov.Model, left: set[int]) -> bool:
     import openvino as ov
 
-    varying: set[int] = set()
+    changed = False
     owner: dict[int, int] = {}
     for node in model.get_ordered_ops():
         reader = node.get_instance_id()
-        if varies(node) or any(
-            value.get_node().get_instance_id() in varying for value in node.input_values()
-        ):
-            varying.add(reader)
-        elif node.get_type_name() not in SINKS:
+        if reader in left:
             continue
         for port in node.inputs():
             source = port.get_source_output()
-            if source.get_node().get_instance_id() in varying:
+            if source.get_node().get_instance_id() not in left:
                 continue
             chain = _chain(source.get_node())
-            if all(owner.setdefault(link, reader) == reader for link in chain):
-                continue
-            copy = ov.Model([source], []).clone()
-            port.replace_source_output(copy.get_results()[0].input_value(0))
+            if any(owner.setdefault(link, reader) != reader for link in chain):
+                copy = ov.Model([source], []).clone()
+                port.replace_source_output(copy.get_results()[0].input_value(0))
+                changed = True
+    return changed
 
 
 def _chain(node: Any) -> list[int]:

@@ -9,29 +9,30 @@ from typing import TYPE_CHECKING
 from situs.errors import ModelError
 from situs.importers.openvino.folding import fold
 from situs.importers.openvino.reading import first_line
+from situs.importers.openvino.table import Row, read_table
 
 if TYPE_CHECKING:
     import openvino as ov
 
 
-def prepare(model: ov.Model, shapes: Mapping[str, Sequence[int]], what: str, own: bool) -> ov.Model:
-    """Return ``model`` (``own``) or a clone of it, ready to be placed.
+def prepare(
+    model: ov.Model, shapes: Mapping[str, Sequence[int]], what: str, own: bool
+) -> tuple[ov.Model, list[Row]]:
+    """Return ``model`` (``own``) or a clone of it, ready to be placed, and its rows.
 
     Raises:
         ModelError: If an input's shape is open or a given shape does not fit; ``what`` names the
             model in the message.
     """
-    unnamed = {n.get_friendly_name() for n in model.get_ordered_ops() if _is_unnamed(n)}
     prepared = model if own else model.clone()
     _fix_shapes(prepared, shapes, what)
-    fold(prepared)
-    _name_uniquely(prepared, unnamed)
-    return prepared
-
-
-def _is_unnamed(node: ov.Node) -> bool:
-    # Without a friendly name of its own a node shows its process-wide number.
-    return bool(node.get_friendly_name() == node.get_name())
+    rows = read_table(prepared)
+    nodes = [row.node for row in rows] if own else model.get_ordered_ops()
+    unnamed = {name for node in nodes if (name := node.get_friendly_name()) == node.get_name()}
+    if fold(prepared, rows):
+        rows = read_table(prepared)
+    _name_uniquely(rows, unnamed)
+    return prepared, rows
 
 
 def _fix_shapes(model: ov.Model, shapes: Mapping[str, Sequence[int]], what: str) -> None:
@@ -87,23 +88,24 @@ def _example(shape: ov.PartialShape) -> str:
     return ",".join("1" if d.is_dynamic else str(d.get_length()) for d in shape)
 
 
-def _name_uniquely(model: ov.Model, unnamed: set[str]) -> None:
+def _name_uniquely(rows: list[Row], unnamed: set[str]) -> None:
+    """Rename the rows and their nodes: a node without a name of its own by type and position."""
     # Constants come last, so that an op keeps its name where a constant bears the same one.
-    ops = model.get_ordered_ops()
-    ops.sort(key=lambda node: node.get_type_name() == "Constant")
+    order = sorted(rows, key=lambda row: row.type == "Constant")
     taken: set[str] = set()
-    nameless: list[tuple[int, ov.Node, str]] = []
-    for i, node in enumerate(ops):
-        name = node.get_friendly_name()
-        if name in unnamed or _is_unnamed(node):
-            nameless.append((i, node, node.get_type_name()))
-        elif name in taken:
-            nameless.append((i, node, name))
+    renamed: list[tuple[int, Row, str]] = []
+    for i, row in enumerate(order):
+        # A node without a friendly name shows its process-wide number instead.
+        if row.name in unnamed or row.name == row.node.get_name():
+            renamed.append((i, row, row.type))
+        elif row.name in taken:
+            renamed.append((i, row, row.name))
         else:
-            taken.add(name)
-    for i, node, stem in nameless:
+            taken.add(row.name)
+    for i, row, stem in renamed:
         name = f"{stem}_{i}"
         while name in taken:
             name += "_"
         taken.add(name)
-        node.set_friendly_name(name)
+        row.name = name
+        row.node.set_friendly_name(name)

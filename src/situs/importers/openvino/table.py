@@ -16,7 +16,7 @@ BODIES = frozenset(("If", "Loop", "TensorIterator"))
 _VARY = frozenset(("Parameter", "ReadValue", "RandomUniform", "Multinomial"))
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Tensor:
     """An output of a node; ``shape`` is an upper bound, 0 where there is none."""
 
@@ -48,12 +48,11 @@ class Row:
         return self.varies or self.type in SINKS
 
 
-def varies(node: Any) -> bool:
-    """Whether a node's value depends on more than its inputs: data, state, chance."""
-    kind = node.get_type_name()
+def varies(node: Any, kind: str) -> bool:
+    """Whether the value of a node of this type depends on more than its inputs."""
     if kind in BODIES:
-        inside = (n for body in bodies(node) for n in body.get_ops())
-        return any(n.get_type_name() != "Parameter" and varies(n) for n in inside)
+        inside = ((n, n.get_type_name()) for body in bodies(node) for n in body.get_ops())
+        return any(inner != "Parameter" and varies(n, inner) for n, inner in inside)
     return kind in _VARY
 
 
@@ -68,19 +67,18 @@ def read_table(model: ov.Model) -> list[Row]:
     """Rows in topological order."""
     rows: list[Row] = []
     number: dict[int, int] = {}
+    tensors: dict[tuple[str, str], Tensor] = {}
     for node in model.get_ordered_ops():
         kind = node.get_type_name()
-        sources = []
-        for port in node.inputs():
-            source = port.get_source_output()
-            sources.append((number[source.get_node().get_instance_id()], source.get_index()))
+        values = () if kind in ("Constant", "Parameter") else node.input_values()
+        sources = [(number[v.get_node().get_instance_id()], v.get_index()) for v in values]
         row = Row(
             node,
             node.get_friendly_name(),
             kind,
             sources,
-            [_tensor(node, i) for i in range(node.get_output_size())],
-            varies(node) or any(rows[s].varies for s, _ in sources),
+            [_tensor(node, i, tensors) for i in range(node.get_output_size())],
+            any(rows[s].varies for s, _ in sources) or varies(node, kind),
         )
         if kind == "Constant":
             row.constants = _constant(node, row.outputs[0])
@@ -102,17 +100,19 @@ def _shapes(row: Row, rows: list[Row]) -> OpShapes:
     )
 
 
-def _tensor(node: ov.Node, port: int) -> Tensor:
+def _tensor(node: ov.Node, port: int, known: dict[tuple[str, str], Tensor]) -> Tensor:
     partial = node.get_output_partial_shape(port)
     element = node.get_output_element_type(port)
-    if partial.is_static:
-        shape = tuple(partial.to_shape())
-    elif partial.rank.is_dynamic:
-        shape = (0,)
-    else:
-        shape = tuple(max(0, d.get_max_length()) for d in partial)
-    bits = math.prod(shape) * element.bitwidth
-    return Tensor(element.get_type_name(), shape, -(-bits // 8), partial.rank.is_dynamic)
+    # Taking a shape apart costs ten times as much as its text, and most shapes repeat.
+    key = partial.to_string(), element.get_type_name()
+    if key not in known:
+        if partial.rank.is_dynamic:
+            shape: tuple[int, ...] = (0,)
+        else:
+            shape = tuple(max(0, dimension.get_max_length()) for dimension in partial)
+        size = -(-math.prod(shape) * element.bitwidth // 8)
+        known[key] = Tensor(key[1], shape, size, partial.rank.is_dynamic)
+    return known[key]
 
 
 def _constant(node: Any, tensor: Tensor) -> dict[Any, int]:
