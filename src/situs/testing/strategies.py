@@ -47,11 +47,12 @@ def graphs(draw: st.DrawFn, min_ops: int = 1, max_ops: int = 8, colocation: bool
     return build_graph("random", ops, constants)
 
 
-def clusters(devices: int) -> Cluster:
+def clusters(devices: int, streams: tuple[int, ...] = ()) -> Cluster:
     """A fully linked cluster of ``devices`` plain devices named ``D0``, ``D1``, ..."""
     names = [f"D{i}" for i in range(devices)]
+    counts = streams or (1,) * devices
     return Cluster(
-        tuple(Device(name) for name in names),
+        tuple(Device(name, streams=k) for name, k in zip(names, counts, strict=True)),
         tuple(Link(a, b) for a in names for b in names if a != b),
         "random",
     )
@@ -93,13 +94,16 @@ def problems(
     model: st.SearchStrategy[ExecutionModel] | ExecutionModel = Sequential(),
     colocation: bool = False,
     unsupported: bool = True,
+    streams: bool = False,
 ) -> Problem:
-    """Random small problems under a given execution model."""
+    """Random small problems under a given execution model; ``streams``: of one to three."""
     graph = draw(graphs(min_ops, max_ops, colocation))
     d = devices if isinstance(devices, int) else draw(devices)
     costs = draw(cost_tables(graph, d, unsupported))
     chosen = draw(model) if isinstance(model, st.SearchStrategy) else model
-    return Problem(graph, clusters(d), costs, chosen, Limits(memory_bytes=np.full(d, np.inf)))
+    count = st.integers(1, 3) if streams else st.just(1)
+    cluster = clusters(d, tuple(draw(st.lists(count, min_size=d, max_size=d))))
+    return Problem(graph, cluster, costs, chosen, Limits(memory_bytes=np.full(d, np.inf)))
 
 
 @st.composite
@@ -113,3 +117,13 @@ def assignments(draw: st.DrawFn, problem: Problem) -> np.ndarray:
         dtype=np.int32,
     )
     return unit_device[problem.units]
+
+
+def random_rows(problem: Problem, seed: int, count: int) -> np.ndarray:
+    """``count`` random assignments ``int32[count, N]``; the last one may break hard rules."""
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(0, problem.num_devices, (count, problem.num_ops)).astype(np.int32)
+    for row in rows[:-1]:
+        for u, allowed in enumerate(problem.unit_allowed):
+            row[problem.units == u] = rng.choice(np.flatnonzero(allowed))
+    return rows
