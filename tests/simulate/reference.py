@@ -121,9 +121,9 @@ def dataflow(problem: Problem, a: np.ndarray, priority: np.ndarray) -> float:
                 ready[i] = max((arrival[r] for r in reads), default=0.0)
         for d, device in enumerate(problem.cluster.devices):
             running = sum(1 for i in end if i not in done and a[i] == d)
-            key = (lambda i: (-priority[i], i)) if model.dispatch == "priority" else None
-            queue = sorted((i for i in ready if a[i] == d), key=key or (lambda i: (ready[i], i)))
-            for i in queue[: device.streams - running]:
+            first = -priority if model.dispatch == "priority" else ready
+            queue = sorted((first[i], i) for i in ready if a[i] == d)
+            for _, i in queue[: device.streams - running]:
                 end[i] = now + float(costs.seconds[i, d])
         if any(end[i] == now for i in end if i not in done):
             continue

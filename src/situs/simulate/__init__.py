@@ -1,7 +1,25 @@
 """Latency, memory, bounds and timelines of placements, without running them."""
 
+from situs.simulate.bounds import Bound, bound
 from situs.simulate.evaluate import evaluate
+from situs.simulate.evaluator import Evaluator
+from situs.simulate.memory import explain, peak_memory
 from situs.simulate.mincut import minimum_cut
 from situs.simulate.objective import SimulatedObjective
+from situs.simulate.timeline import Timeline, timeline
+from situs.simulate.trace import trace_events, trace_json
 
-__all__ = ["SimulatedObjective", "evaluate", "minimum_cut"]
+__all__ = [
+    "Bound",
+    "Evaluator",
+    "SimulatedObjective",
+    "Timeline",
+    "bound",
+    "evaluate",
+    "explain",
+    "minimum_cut",
+    "peak_memory",
+    "timeline",
+    "trace_events",
+    "trace_json",
+]

@@ -17,8 +17,8 @@ class Workspace(NamedTuple):
     """Buffers of one simulation, reused for every placement of a thread.
 
     After a run, ``start_s``, ``end_s`` and ``ready_s`` (``[N]``) hold the schedule of the ops, and
-    ``sent_s``, ``arrived_s`` (``[E]``) that of the transfer that brings each edge, where it has
-    one; ``order[N]`` holds the ops as they started.
+    ``sent_s``, ``released_s``, ``arrived_s`` (``[E]``) that of the transfer that brings each edge,
+    where it has one: leaving, off the link, readable. ``order[N]`` holds the ops as they started.
     """
 
     start_s: Floats
@@ -26,6 +26,7 @@ class Workspace(NamedTuple):
     ready_s: Floats
     sent_s: Floats
     arrived_s: Floats
+    released_s: Floats
     order: Ints
     missing: Ints
     running: Bools
@@ -47,6 +48,7 @@ def workspace(n: int, e: int, d: int) -> Workspace:
         np.empty(n),
         np.empty(n),
         np.empty(n),
+        np.empty(e),
         np.empty(e),
         np.empty(e),
         np.empty(n, dtype=np.int32),
@@ -79,34 +81,60 @@ def simulate(
         per_edge: Every edge is a transfer of its own.
         w: Buffers, overwritten.
     """
-    seconds, _, op_tensors, _, offsets, consumers, inputs, size, latency, per_byte, boundary, _ = (
-        tables
-    )
-    streams = tables[11]
-    n, d = seconds.shape
+    started, events = begin(a, tables, keys, fifo, w)
+    return proceed(a, tables, keys, fifo, shared, per_edge, w, started, events)
+
+
+@njit(cache=True)
+def lay_out_queues(a: Ints, w: Workspace) -> None:
+    """Give each device a part of the queue's arrays that all of its ops fit into."""
     w.queue_size[:] = 0
+    for i in range(len(a)):
+        w.queue_size[a[i]] += 1
+    base = 0
+    for k in range(len(w.queue_size)):
+        w.queue_base[k] = base
+        base += w.queue_size[k]
+    w.queue_size[:] = 0
+
+
+@njit(cache=True)
+def begin(a: Ints, tables: Tables, keys: Floats, fifo: bool, w: Workspace) -> tuple[int, int]:
+    """The state before anything has run: ``(started, events)``."""
+    inputs = tables[6]
+    lay_out_queues(a, w)
     w.busy[:] = 0
     w.free_s[:] = 0.0
     w.missing[:] = inputs
     w.ready_s[:] = 0.0
     w.running[:] = False
-    for i in range(n):
-        w.queue_size[a[i]] += 1
-    base = 0
-    for k in range(d):
-        w.queue_base[k] = base
-        base += w.queue_size[k]
-        w.queue_size[k] = 0
-    for i in range(n):
+    for i in range(len(a)):
         if inputs[i] == 0:
             k = a[i]
             key = 0.0 if fifo else keys[i]
             push(w.queue_keys, w.queue_ops, w.queue_base[k], w.queue_size[k], key, i)
             w.queue_size[k] += 1
+    return 0, 0
+
+
+@njit(cache=True)
+def proceed(
+    a: Ints,
+    tables: Tables,
+    keys: Floats,
+    fifo: bool,
+    shared: bool,
+    per_edge: bool,
+    w: Workspace,
+    started: int,
+    events: int,
+) -> float:
+    """Run on from a state to the end; the makespan, s."""
+    seconds, op_tensors, offsets, consumers = tables[0], tables[2], tables[4], tables[5]
+    size, latency, per_byte, boundary, streams = tables[7:12]
+    d = len(streams)
     now = 0.0
     makespan = 0.0
-    events = 0
-    started = 0
     while True:
         for k in range(d):
             while w.queue_size[k] > 0 and w.busy[k] < streams[k]:
@@ -144,18 +172,21 @@ def simulate(
                         first = w.carrier[target]
                         if first >= 0 and not per_edge:
                             at = w.arrived_s[first]
+                            w.arrived_s[e] = at
+                            w.released_s[e] = w.released_s[first]
                         else:
                             w.carrier[target] = e
-                            begin = now
+                            sent = now
                             if shared:
-                                begin = max(now, w.free_s[source, target])
+                                sent = max(now, w.free_s[source, target])
                             finish = (
-                                begin + latency[source, target] + size[t] * per_byte[source, target]
+                                sent + latency[source, target] + size[t] * per_byte[source, target]
                             )
                             if finish == np.inf:
                                 return np.inf
                             w.free_s[source, target] = finish
-                            w.sent_s[e] = begin
+                            w.sent_s[e] = sent
+                            w.released_s[e] = finish
                             at = finish + boundary[target]
                             w.arrived_s[e] = at
                     w.ready_s[c] = max(w.ready_s[c], at)

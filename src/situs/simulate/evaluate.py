@@ -7,7 +7,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import pairwise
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -17,12 +16,11 @@ from situs.graph.arrays import Bools, Floats, Ints
 from situs.simulate._dataflow_kernels import dataflow
 from situs.simulate._pipeline_kernels import pipeline
 from situs.simulate._sequential_kernels import sequential
-from situs.simulate.ranks import upward_ranks
+from situs.simulate.memory import over_limits
+from situs.simulate.ranks import dispatch_keys, flow_options
 from situs.simulate.tables import tables
 
 _PARALLEL_OPS = 20_000  # Below this much work, handing it to threads costs more than it saves.
-
-_KEYS: WeakKeyDictionary[Problem, Floats] = WeakKeyDictionary()
 
 
 def evaluate(problem: Problem, assignments: Ints, threads: int | None = None) -> Floats:
@@ -41,6 +39,14 @@ def evaluate(problem: Problem, assignments: Ints, threads: int | None = None) ->
     Raises:
         PlacementError: If the shape is not ``[B, N]`` or a device number is out of range.
     """
+    out = latency(problem, assignments, threads)
+    for b in np.flatnonzero(np.isfinite(out) & over_limits(problem, assignments)):
+        out[b] = np.inf
+    return out
+
+
+def latency(problem: Problem, assignments: Ints, threads: int | None = None) -> Floats:
+    """``evaluate`` without the limits on memory and number of sub-graphs."""
     batch = checked(problem, assignments)
     out = np.empty(len(batch))
     run = kernel(problem)
@@ -82,19 +88,6 @@ def kernel(problem: Problem) -> Callable[[Ints, Floats], None]:
     staged, contiguous = model.transfers == "staged", model.contiguous
     part = backward_part(problem)
     return lambda batch, out: pipeline(batch, flat, staged, contiguous, part, out)
-
-
-def flow_options(model: Dataflow) -> tuple[bool, bool, bool]:
-    """``(fifo, shared, per_edge)``."""
-    return model.dispatch == "fifo", model.links == "shared", model.charge == "edge"
-
-
-def dispatch_keys(problem: Problem) -> Floats:
-    """``float64[N]`` order in which ready ops start under ``priority``: least first."""
-    found = _KEYS.get(problem)
-    if found is None:
-        found = _KEYS[problem] = -upward_ranks(problem)
-    return found
 
 
 def backward_part(problem: Problem) -> Bools:

@@ -10,7 +10,7 @@ from situs.core import Problem, Sequential
 from situs.errors import ProblemError
 from situs.graph.arrays import Bools, Floats, Ints, frozen
 from situs.simulate._flow_kernels import max_flow, residual_arcs
-from situs.simulate.evaluate import evaluate
+from situs.simulate.evaluate import latency
 
 _LARGEST = 2.0**60
 
@@ -119,4 +119,4 @@ def minimum_cut(problem: Problem) -> tuple[float, Ints]:
     network = cut_network(problem)
     side = source_side(network)
     assignment = np.where(side[: problem.num_units], 0, 1).astype(np.int32)[problem.units]
-    return float(evaluate(problem, assignment[np.newaxis])[0]), frozen(assignment, np.int32)
+    return float(latency(problem, assignment[np.newaxis])[0]), frozen(assignment, np.int32)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 import numpy as np
 from numba import njit
 
-from situs.core import Problem
+from situs.core import Dataflow, Problem
 from situs.graph.arrays import Floats, Ints
+
+_KEYS: WeakKeyDictionary[Problem, Floats] = WeakKeyDictionary()
 
 
 def upward_ranks(problem: Problem) -> Floats:
@@ -32,6 +36,19 @@ def upward_ranks(problem: Problem) -> Floats:
     ranks = np.zeros(graph.num_ops)
     _ranks(times, transfer, graph.op_tensors, graph.consumer_offsets, graph.consumer_ops, ranks)
     return ranks
+
+
+def flow_options(model: Dataflow) -> tuple[bool, bool, bool]:
+    """``(fifo, shared, per_edge)``."""
+    return model.dispatch == "fifo", model.links == "shared", model.charge == "edge"
+
+
+def dispatch_keys(problem: Problem) -> Floats:
+    """``float64[N]`` order in which ready ops start under ``priority``: least first."""
+    found = _KEYS.get(problem)
+    if found is None:
+        found = _KEYS[problem] = -upward_ranks(problem)
+    return found
 
 
 @njit(cache=True)
