@@ -76,4 +76,31 @@ class Pipeline:
         _one_of("transfers", self.transfers, ("link", "staged"))
 
 
-ExecutionModel = Sequential | Dataflow | Pipeline
+@dataclass(frozen=True, slots=True)
+class Offload:
+    """One request on a host that calls accelerators; latency = when the last op is ready.
+
+    Device 0 is the host: its ops run with unlimited parallelism, each as soon as its inputs are
+    ready. Devices ``1 + k * calls`` to ``(k + 1) * calls`` are the calls of accelerator k, in the
+    order in which it makes them. A call starts when all its outside inputs are in host memory and
+    the call before it has ended; it takes its ``boundary_s``, one transfer from the host per
+    outside tensor, the times of its ops, and one transfer to the host per tensor that is read
+    outside, nothing overlapped; all its outputs are ready at its end. Calls that wait for each
+    other are infeasible, so that every call is a convex set of ops. The memory of an accelerator is
+    the sum over its calls.
+
+    Attributes:
+        calls: Devices per accelerator.
+
+    Source: Tarnawski et al., "Efficient algorithms for device placement of DNN graph operators",
+    NeurIPS 2020, section 4 (latency minimisation).
+    """
+
+    calls: int = 1
+
+    def __post_init__(self) -> None:
+        if self.calls < 1:
+            raise ParameterError(f"calls must be >= 1; got {self.calls}")
+
+
+ExecutionModel = Sequential | Dataflow | Pipeline | Offload

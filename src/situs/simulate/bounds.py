@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
-from situs.core import Dataflow, Problem, Sequential
+from situs.core import Dataflow, Offload, Problem, Sequential
 from situs.graph.arrays import Floats
 from situs.simulate.mincut import minimum_cut
 
@@ -43,6 +43,9 @@ def bounds(problem: Problem) -> list[Bound]:
         if problem.num_devices == 2:
             return [Bound(_below(minimum_cut(problem)[0]), "minimum cut")]
         return [Bound(work(problem), "work"), Bound(cut_relaxation(problem), "LP relaxation")]
+    if isinstance(model, Offload):
+        # A call takes at least the sum of its ops, hence of any part of a chain inside it.
+        return [Bound(paths(problem, np.zeros(problem.num_devices))[0], "critical path")]
     weights = area_weights(problem)
     found = [
         Bound(area(problem, weights), "area"),

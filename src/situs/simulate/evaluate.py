@@ -10,10 +10,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from situs.core import Dataflow, Pipeline, Problem, Sequential
+from situs.core import Dataflow, Offload, Pipeline, Problem, Sequential
 from situs.errors import PlacementError
 from situs.graph.arrays import Bools, Floats, Ints
 from situs.simulate._dataflow_kernels import dataflow
+from situs.simulate._offload_kernels import offload
 from situs.simulate._pipeline_kernels import pipeline
 from situs.simulate._sequential_kernels import sequential
 from situs.simulate.memory import over_limits
@@ -85,6 +86,8 @@ def kernel(problem: Problem) -> Callable[[Ints, Floats], None]:
     if isinstance(model, Dataflow):
         keys, options = dispatch_keys(problem), flow_options(model)
         return lambda batch, out: dataflow(batch, flat, keys, *options, out)
+    if isinstance(model, Offload):
+        return lambda batch, out: offload(batch, flat, model.calls, out)
     staged, contiguous = model.transfers == "staged", model.contiguous
     part = backward_part(problem)
     return lambda batch, out: pipeline(batch, flat, staged, contiguous, part, out)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from situs.core import Dataflow, Problem, Sequential, count_subgraphs, violation
+from situs.core import Dataflow, Offload, Problem, Sequential, count_subgraphs, violation
 from situs.graph.arrays import Bools, Floats, Ints, Longs, frozen
 from situs.simulate._dataflow_kernels import simulate, workspace
 from situs.simulate.ranks import dispatch_keys, flow_options
@@ -23,6 +23,7 @@ def peak_memory(problem: Problem, assignment: Ints) -> Floats:
       begins at that instant is held. A schedule that cannot run (missing link) counts as holding
       everything at once.
     - ``pipeline``: requests overlap, so that all tensors and copies are held at once.
+    - ``offload``: as ``pipeline``; every call shows the sum over its accelerator.
     """
     a = np.array(assignment, dtype=np.int32)
     held = constant_memory(problem, a)
@@ -34,6 +35,9 @@ def peak_memory(problem: Problem, assignment: Ints) -> Floats:
             held[d] += _peak(begin[here], end[here], size[here], closed)
     else:
         held += np.bincount(device, weights=size, minlength=problem.num_devices)
+    if isinstance(problem.model, Offload):
+        calls = problem.model.calls
+        held[1:] = np.repeat(held[1:].reshape(-1, calls).sum(axis=1), calls)
     return frozen(held, np.float64)
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from situs.core import Dataflow, Problem, Sequential
-from situs.errors import PlacementError
+from situs.core import Dataflow, Offload, Problem, Sequential
+from situs.errors import PlacementError, ProblemError
 from situs.graph.arrays import Floats, Ints, frozen
 from situs.simulate._dataflow_kernels import simulate, workspace
 from situs.simulate.evaluate import checked, evaluate
@@ -57,7 +57,10 @@ def timeline(problem: Problem, assignment: Ints) -> Timeline:
 
     Raises:
         PlacementError: If it breaks a hard rule or uses a missing link.
+        ProblemError: Under ``Offload``, whose calls have no order of ops inside.
     """
+    if isinstance(problem.model, Offload):
+        raise ProblemError("an offload problem has no timeline; use sequential or dataflow")
     a = checked(problem, np.asarray(assignment)[np.newaxis])[0]
     seconds = float(evaluate(problem, a[np.newaxis])[0])
     if not np.isfinite(seconds):
