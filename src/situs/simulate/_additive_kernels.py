@@ -141,6 +141,50 @@ def shift_all(
     return value(state)
 
 
+@njit(cache=True)
+def shift_one(
+    state: Additive,
+    tables: Tables,
+    units: Ints,
+    in_offsets: Ints,
+    in_tensors: Ints,
+    i: int,
+    to: int,
+) -> float:
+    """Move one op; the latency after it, s."""
+    shift(state, tables, units, in_offsets, in_tensors, i, to)
+    return value(state)
+
+
+@njit(cache=True)
+def change(
+    state: Additive, tables: Tables, in_offsets: Ints, in_tensors: Ints, i: int, to: int
+) -> float:
+    """What moving one op would add to the sum, s; not finite if an infinite term takes part."""
+    a, readers = state.a, state.readers
+    seconds, op_tensors, producer = tables[0], tables[2], tables[3]
+    size, latency, per_byte, boundary = tables[7:11]
+    old = a[i]
+    if old == to:
+        return 0.0
+    more = seconds[i, to] - seconds[i, old]
+    for k in range(in_offsets[i], in_offsets[i + 1]):
+        t = in_tensors[k]
+        s = a[producer[t]]
+        if old != s and readers[t, old] == 1:
+            more -= latency[s, old] + size[t] * per_byte[s, old] + boundary[old]
+        if to != s and readers[t, to] == 0:
+            more += latency[s, to] + size[t] * per_byte[s, to] + boundary[to]
+    for t in range(op_tensors[i], op_tensors[i + 1]):
+        for d in range(len(boundary)):
+            if readers[t, d] > 0:
+                if d != old:
+                    more -= latency[old, d] + size[t] * per_byte[old, d] + boundary[d]
+                if d != to:
+                    more += latency[to, d] + size[t] * per_byte[to, d] + boundary[d]
+    return float(more)
+
+
 @njit(cache=True, nogil=True)
 def scan(
     state: Additive,
@@ -156,9 +200,16 @@ def scan(
 ) -> None:
     """Latency after each move of a unit on its own; the state ends as it began."""
     first, second = state.total[0], state.total[1]
+    finite = state.broken[0] == 0 and state.broken[1] == 0
     for k in range(len(moved)):
         u = moved[k]
         home = state.a[members[member_offsets[u]]]
+        if finite and member_offsets[u + 1] - member_offsets[u] == 1:
+            op = members[member_offsets[u]]
+            more = change(state, tables, in_offsets, in_tensors, op, to[k])
+            if np.isfinite(more):
+                out[k] = first + (second + more)
+                continue
         for m in range(member_offsets[u], member_offsets[u + 1]):
             shift(state, tables, units, in_offsets, in_tensors, members[m], to[k])
         out[k] = value(state)

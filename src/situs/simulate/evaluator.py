@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from situs.core import Dataflow, Problem, Sequential
 from situs.errors import PlacementError
 from situs.graph.arrays import Floats, Ints, csr_from_pairs, frozen
-from situs.simulate._additive_kernels import Additive, fill, scan, shift_all
+from situs.simulate._additive_kernels import Additive, fill, scan, shift_all, shift_one
 from situs.simulate._dataflow_kernels import workspace
 from situs.simulate._restart_kernels import first_change, restart
 from situs.simulate._sequential_kernels import broken
@@ -35,8 +35,10 @@ class Evaluator:
         self._a: Ints = checked(problem, np.asarray(assignment)[np.newaxis])[0]
         self._tables = tables(problem)
         self._inputs = problem.graph.inputs
+        self._units = problem.units
         self._limited = not roomy(problem)
-        self._history: list[tuple[Ints, Ints, float]] = []
+        self._history: list[tuple[Ints | int, Ints | int, float]] = []
+        self._additive: Additive | None = None
         n, d = problem.num_ops, problem.num_devices
         if isinstance(problem.model, Sequential):
             self._additive = Additive(
@@ -61,14 +63,19 @@ class Evaluator:
         """A copy of the current assignment, ``int32[N]``."""
         return np.array(self._a)
 
-    def move(self, ops: ArrayLike, device: int) -> float:
+    def move(self, ops: int | ArrayLike, device: int) -> float:
         """Move an op, or several at once, to a device; the new value, s.
 
         Raises:
             PlacementError: If there is no such op or device.
         """
-        group = np.atleast_1d(np.asarray(ops)).astype(np.int32)
         n, d = self._tables.seconds.shape
+        if isinstance(ops, int) and self._additive is not None and 0 <= ops < n and 0 <= device < d:
+            # Local searches live on this path: no array is made.
+            self._history.append((ops, int(self._a[ops]), self.seconds))
+            self.seconds = self._limit(self._shift(ops, device))
+            return self.seconds
+        group = np.atleast_1d(np.asarray(ops)).astype(np.int32)
         if not 0 <= device < d or (len(group) and (group.min() < 0 or group.max() >= n)):
             raise PlacementError(f"ops are 0..{n - 1} and devices 0..{d - 1}")
         self._history.append((group, self._a[group], self.seconds))
@@ -84,7 +91,10 @@ class Evaluator:
         if not self._history:
             raise PlacementError("there is no move to undo")
         group, devices, seconds = self._history.pop()
-        self._apply(group[::-1].copy(), devices[::-1].copy())
+        if isinstance(group, int):
+            self._shift(group, int(devices))
+        else:
+            self._apply(group[::-1].copy(), np.asarray(devices, dtype=np.int32)[::-1].copy())
         self.seconds = seconds
         return seconds
 
@@ -113,7 +123,7 @@ class Evaluator:
         )
         out = np.empty(len(moved))
         whole = bool((self._a == self._a[self._tables.leader]).all())
-        if isinstance(problem.model, Sequential) and not self._limited and whole:
+        if self._additive is not None and not self._limited and whole:
             fixed = (self._tables, problem.units, *self._inputs, offsets, members)
             scan(self._additive, *fixed, moved, to, out)
             return out
@@ -122,9 +132,14 @@ class Evaluator:
             self.undo()
         return frozen(out, np.float64)
 
+    def _shift(self, op: int, device: int) -> float:
+        assert self._additive is not None
+        fixed = (self._tables, self._units, *self._inputs)
+        return float(shift_one(self._additive, *fixed, op, device))
+
     def _apply(self, group: Ints, devices: Ints) -> float:
-        if isinstance(self._problem.model, Sequential):
-            fixed = (self._tables, self._problem.units, *self._inputs)
+        if self._additive is not None:
+            fixed = (self._tables, self._units, *self._inputs)
             return float(shift_all(self._additive, *fixed, group, devices))
         after = self._a.copy()
         after[group] = devices
