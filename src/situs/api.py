@@ -199,8 +199,6 @@ def place(
         raise ParameterError(f"executor {executor!r} is not one of {', '.join(EXECUTORS)}")
     imported = model if isinstance(model, Imported) else load(model, shapes)
     cluster = devices if isinstance(devices, Cluster) else _devices(devices, virtual, precision)
-    if executor != "hetero":
-        cluster = ParallelExecutor.prepared(cluster)
     ask: Stop = stop or Flag()
     problem = measure_problem(imported, cluster, seed, on_event)
     results: list[Result] = []
