@@ -1,13 +1,15 @@
-"""Placements per second: our kernels, SimPy, and plain C++, side by side; moves; two cores.
+"""How fast is a placement judged? Ours, SimPy and C++ -O3, then batches on two cores, and moves.
 
-Writes ``benchmarks/results/simulate.json``. Ratios are medians of interleaved rounds.
+All three simulate ``dataflow`` (priority dispatch, shared links, a transfer per tensor and
+destination) on the same random graphs and must agree to 1e-9. Seconds are CPU time of the process,
+so that other work on the machine disturbs them less; medians of interleaved rounds. The two-core
+ratio is wall time. Prints tables and writes JSON.
 """
 
 from __future__ import annotations
 
 import argparse
 import ctypes
-import heapq
 import json
 import math
 import os
@@ -17,262 +19,192 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import simpy
 
+from dataflow_rivals.simpy_dataflow import simpy_latency
 from situs.core import Dataflow, ExecutionModel, Limits, Problem, Sequential
 from situs.costs import MODELLED, CostTable
 from situs.graph import OpSpec, build_graph
-from situs.hardware import Cluster, Device, Link
+from situs.profiling.environment import environment
 from situs.simulate import Evaluator, evaluate
-from situs.simulate.ranks import dispatch_keys
-from situs.simulate.tables import tables
+from situs.simulate.arrays import problem_arrays
+from situs.testing.strategies import clusters
 
 HERE = Path(__file__).parent
+OPS, DEVICES, ROUNDS = (200, 1_000, 10_000, 100_000), (2, 4, 8), 5
 
 
-def random_problem(n: int, d: int, model: ExecutionModel, seed: int = 0) -> Problem:
-    """A network-like graph: every op reads one or two of the twenty ops before it."""
-    rng = np.random.default_rng(seed)
-    specs = []
+def random_problem(n: int, devices: int, model: ExecutionModel) -> Problem:
+    """A graph like a network's: each op reads one to three of the 16 before it."""
+    rng = np.random.default_rng(n + devices)
+    ops = []
     for i in range(n):
-        count = min(i, 1 + int(rng.random() < 0.3))
-        sources = sorted({int(s) for s in i - 1 - rng.integers(0, min(i, 20), count)}) if i else []
-        specs.append(OpSpec(str(i), "Op", [(s, 0) for s in sources], [(1,)], ["f32"], [4]))
-    graph = build_graph(f"random{n}", specs)
-    names = [f"D{k}" for k in range(d)]
-    cluster = Cluster(
-        tuple(Device(x) for x in names), tuple(Link(a, b) for a in names for b in names if a != b)
-    )
-    off = 1.0 - np.eye(d)
+        reads = np.unique(rng.integers(max(0, i - 16), i, rng.integers(1, 4))) if i else []
+        sources = [(int(j), 0) for j in reads]
+        ops.append(OpSpec(f"op{i}", "Op", sources, [(1,)], ["u8"], [1]))
+    graph = build_graph(f"random{n}", ops)
+    free = 1.0 - np.eye(devices)
     costs = CostTable(
-        rng.uniform(1e-5, 1e-3, (n, d)),
-        rng.uniform(1e3, 1e6, n),
-        1e-5 * off,
-        rng.uniform(1e-10, 5e-10, (d, d)) * off,
-        np.full(d, 1e-5),
-        MODELLED,
+        seconds=rng.uniform(1e-5, 1e-3, (n, devices)),
+        transfer_size=rng.uniform(1e3, 1e6, n),
+        link_latency_s=free * 1e-5,
+        link_s_per_byte=free * 1e-10,
+        boundary_s=np.full(devices, 1e-5),
+        source=MODELLED,
     )
-    return Problem(graph, cluster, costs, model, Limits(memory_bytes=np.full(d, np.inf)))
+    limits = Limits(memory_bytes=np.full(devices, np.inf))
+    return Problem(graph, clusters(devices), costs, model, limits)
 
 
-def simpy_makespan(problem: Problem, a: np.ndarray) -> float:
-    """The same dataflow semantics with SimPy processes: a worker a device, a resource a link."""
-    graph, costs = problem.graph, problem.costs
-    env = simpy.Environment()
-    d = problem.num_devices
-    keys = dispatch_keys(problem).tolist()
-    missing = np.bincount(graph.consumer_ops, minlength=problem.num_ops).tolist()
-    device = a.tolist()
-    queues: list[list[tuple[float, int]]] = [[] for _ in range(d)]
-    wakes = [env.event() for _ in range(d)]
-    links = {(s, t): simpy.Resource(env, 1) for s in range(d) for t in range(d) if s != t}
-    offsets, consumers = graph.consumer_offsets.tolist(), graph.consumer_ops.tolist()
-    op_tensors = graph.op_tensors.tolist()
-
-    def arrive(c: int) -> None:
-        missing[c] -= 1
-        if missing[c] <= 0:
-            k = device[c]
-            heapq.heappush(queues[k], (keys[c], c))
-            if not wakes[k].triggered:
-                wakes[k].succeed()
-
-    def transfer(t: int, source: int, target: int, readers: list[int]) -> Any:
-        with links[source, target].request() as turn:
-            yield turn
-            yield env.timeout(float(costs.transfer_s(t, source, target)))
-        yield env.timeout(float(costs.boundary_s[target]))
-        for c in readers:
-            arrive(c)
-
-    def worker(k: int) -> Any:
-        while True:
-            if not queues[k]:
-                wakes[k] = env.event()
-                yield wakes[k]
-                yield env.timeout(0)
-            _, i = heapq.heappop(queues[k])
-            yield env.timeout(float(costs.seconds[i, k]))
-            for t in range(op_tensors[i], op_tensors[i + 1]):
-                groups: dict[int, list[int]] = {}
-                for c in consumers[offsets[t] : offsets[t + 1]]:
-                    groups.setdefault(device[c], []).append(c)
-                for target, readers in groups.items():
-                    if target == k:
-                        for c in readers:
-                            arrive(c)
-                    else:
-                        env.process(transfer(t, k, target, readers))
-
-    for k in range(d):
-        env.process(worker(k))
-
-    def begin() -> Any:
-        yield env.timeout(0)
-        for i, count in enumerate(list(missing)):
-            if count == 0:
-                arrive(i)
-
-    env.process(begin())
-    env.run()
-    return float(env.now)
+def compiled(folder: Path) -> ctypes.CDLL:
+    """Build the C++ rival."""
+    library = folder / "dataflow.so"
+    flags = ["-O3", "-march=native", "-shared", "-fPIC"]
+    source = HERE / "dataflow_rivals" / "dataflow.cpp"
+    subprocess.run(["g++", *flags, "-o", str(library), str(source)], check=True)
+    return ctypes.CDLL(str(library))
 
 
-def build_cpp(folder: str) -> Callable[[Problem, np.ndarray], np.ndarray]:
-    library = Path(folder) / "simulate.so"
-    source = HERE / "simulate.cpp"
-    command = ["g++", "-O3", "-march=native", "-shared", "-fPIC", str(source), "-o", str(library)]
-    subprocess.run(command, check=True)
-    function = ctypes.CDLL(str(library)).simulate
-    pointer = ctypes.c_void_p
-    function.argtypes = [ctypes.c_int64] * 3 + [pointer] * 12
+def cpp_latencies(library: ctypes.CDLL, problem: Problem, batch: np.ndarray) -> np.ndarray:
+    p = problem_arrays(problem)
+    out = np.empty(len(batch))
 
-    def run(problem: Problem, rows: np.ndarray) -> np.ndarray:
-        t = tables(problem)
-        out = np.empty(len(rows))
-        arrays = (rows, t.seconds, t.op_tensors, t.consumer_offsets, t.consumers, t.num_inputs)
-        arrays += (t.size, t.latency, t.per_byte, t.boundary, dispatch_keys(problem), out)
-        shape = (len(rows), problem.num_ops, problem.num_devices)
-        function(*shape, *(x.ctypes.data for x in arrays))
-        return out
+    def pointer(array: np.ndarray) -> ctypes.c_void_p:
+        return ctypes.c_void_p(array.ctypes.data)
 
-    return run
+    inputs = (
+        *(p.seconds, p.transfer_size, p.link_latency_s, p.link_s_per_byte, p.boundary_s),
+        *(p.streams, p.op_tensors, p.consumer_offsets, p.consumers, p.input_offsets, p.rank_s),
+        batch,
+    )
+    library.dataflow_batch(
+        problem.num_ops,
+        problem.num_devices,
+        *[pointer(array) for array in inputs],
+        len(batch),
+        pointer(out),
+    )
+    return out
 
 
-def took_s(call: Callable[[], object]) -> float:
-    begin = time.perf_counter()
+def seconds(call: Callable[[], object], clock: Callable[[], float]) -> float:
+    start = clock()
     call()
-    return time.perf_counter() - begin
+    return clock() - start
 
 
-def compare(n: int, d: int, cpp: Callable[[Problem, np.ndarray], np.ndarray], rounds: int) -> dict:
-    """One row of the table: seconds per placement of the three, and ratios by round."""
-    problem = random_problem(n, d, Dataflow())
+def rivals(library: ctypes.CDLL, n: int, devices: int) -> dict[str, float]:
+    """Median CPU seconds per placement of all three."""
+    problem = random_problem(n, devices, Dataflow())
+    rng = np.random.default_rng(0)
+    size = max(3, 1_000_000 // n)
+    batch = rng.integers(0, devices, (size, n), dtype=np.int32)
+    ours = evaluate(problem, batch, threads=1)
+    assert np.allclose(cpp_latencies(library, problem, batch), ours, rtol=1e-9, atol=0)
+    alone = max(1, 2_000 // n)
+    for k in range(alone):
+        assert math.isclose(simpy_latency(problem, batch[k]), ours[k], rel_tol=1e-9)
+    times: dict[str, list[float]] = {"situs": [], "cpp": [], "simpy": []}
+    for k in range(ROUNDS):
+        clock = time.process_time
+        times["situs"].append(seconds(lambda: evaluate(problem, batch, 1), clock) / size)
+        times["cpp"].append(seconds(lambda: cpp_latencies(library, problem, batch), clock) / size)
+        # SimPy takes seconds a placement on the largest graphs; two rounds tell enough.
+        if n <= 1_000 or k < 2:
+            one = batch[:alone]
+            took = seconds(lambda: [simpy_latency(problem, a) for a in one], clock)  # noqa: B023
+            times["simpy"].append(took / alone)
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def moves(model: ExecutionModel, n: int = 1_000, devices: int = 4) -> dict[str, float]:
+    """CPU seconds per evaluation of one placement from scratch, and per move and undo."""
+    problem = random_problem(n, devices, model)
     rng = np.random.default_rng(1)
-    batch = max(2, 400_000 // n)
-    rows = rng.integers(0, d, (batch, n)).astype(np.int32)
-    ours = evaluate(problem, rows, threads=1)
-    theirs = cpp(problem, rows)
-    assert np.allclose(ours, theirs, rtol=1e-9), "the C++ version simulates something else"
-    slow = simpy_makespan(problem, rows[0])
-    assert math.isclose(slow, ours[0], rel_tol=1e-9), "the SimPy version simulates something else"
-    kernel, plain = [], []
-    for _ in range(rounds):
-        kernel.append(took_s(lambda: evaluate(problem, rows, threads=1)) / batch)
-        plain.append(took_s(lambda: cpp(problem, rows)) / batch)
-    repeats = 3 if n <= 10_000 else 1
-    python = [took_s(lambda: simpy_makespan(problem, rows[0])) for _ in range(repeats)]
-    us = statistics.median(kernel)
-    return {
-        "ops": n,
-        "devices": d,
-        "kernel_per_s": 1 / us,
-        "cpp_per_s": 1 / statistics.median(plain),
-        "simpy_per_s": 1 / statistics.median(python),
-        "kernel_vs_cpp": statistics.median(p / k for k, p in zip(kernel, plain, strict=True)),
-        "kernel_vs_simpy": statistics.median(python) / us,
-        "ns_per_n_log2_n": us * 1e9 / (n * math.log2(n)),
-    }
-
-
-def moves(n: int, d: int, model: ExecutionModel, count: int, rounds: int) -> dict:
-    """Seconds per random move against re-evaluation, one by one and inside a batch."""
-    problem = random_problem(n, d, model)
-    rng = np.random.default_rng(2)
-    start = rng.integers(0, d, n).astype(np.int32)
+    start = rng.integers(0, devices, n, dtype=np.int32)
     evaluator = Evaluator(problem, start)
-    ops, to = rng.integers(0, n, count).tolist(), rng.integers(0, d, count).tolist()
-    units, devices = rng.integers(0, n, 20_000), rng.integers(0, d, 20_000)
-    rows = np.repeat(start[None], count, axis=0)
+    steps = list(zip(rng.integers(0, n, 500), rng.integers(0, devices, 500), strict=True))
+    batch = np.repeat(start[None], 500, axis=0)
 
-    def walk() -> None:
-        for i, k in zip(ops, to, strict=True):
-            evaluator.move(i, k)
+    def move() -> None:
+        for op, device in steps:
+            evaluator.move(int(op), int(device))
+
+    def move_and_undo() -> None:
+        for op, device in steps:
+            evaluator.move(int(op), int(device))
             evaluator.undo()
 
-    def again() -> None:
-        for k in range(count):
-            evaluate(problem, rows[k : k + 1])
+    def one_by_one() -> None:
+        for row in batch:
+            evaluate(problem, row[None])
 
-    scans = isinstance(model, Sequential)
-    walk(), again(), evaluator.scan(units, devices) if scans else None
-    samples: dict[str, list[float]] = {"move": [], "call": [], "batch": [], "scan": []}
-    for _ in range(rounds):
-        samples["move"].append(took_s(walk) / count / 2)  # A move and its undo are two moves.
-        samples["call"].append(took_s(again) / count)
-        samples["batch"].append(took_s(lambda: evaluate(problem, rows, threads=1)) / count)
-        if scans:
-            samples["scan"].append(took_s(lambda: evaluator.scan(units, devices)) / len(units))
-    median = {key: statistics.median(values) for key, values in samples.items() if values}
-    row = {"ops": n, "devices": d, "model": type(model).__name__.lower()}
-    row |= {f"{key}_us": value * 1e6 for key, value in median.items()}
-    row["call_over_move"] = median["call"] / median["move"]
-    row["batch_over_move"] = median["batch"] / median["move"]
-    if scans:
-        row["batch_over_scan"] = median["batch"] / median["scan"]
-        row["call_over_scan"] = median["call"] / median["scan"]
-    return row
-
-
-def cores(n: int, rounds: int) -> dict:
-    problem = random_problem(n, 4, Dataflow())
-    rows = np.random.default_rng(3).integers(0, 4, (1_000_000 // n, n)).astype(np.int32)
-    evaluate(problem, rows, threads=2)
-    one, two = [], []
-    for _ in range(rounds):
-        one.append(took_s(lambda: evaluate(problem, rows, threads=1)))
-        two.append(took_s(lambda: evaluate(problem, rows, threads=2)))
-    ratios = [a / b for a, b in zip(one, two, strict=True)]
-    return {
-        "ops": n,
-        "two_over_one": statistics.median(ratios),
-        "best_round": max(ratios),
-        "cores": len(os.sched_getaffinity(0)),
-        "load_average": os.getloadavg()[0],
+    calls = {
+        "batched": lambda: evaluate(problem, batch, 1),
+        "one by one": one_by_one,
+        "move": move,
+        "move and undo": move_and_undo,
     }
+    for call in calls.values():
+        call()
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(ROUNDS):
+        for name, call in calls.items():
+            times[name].append(seconds(call, time.process_time) / 500)
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def two_cores() -> float:
+    """Wall time on one core over wall time on two."""
+    problem = random_problem(1_000, 4, Dataflow())
+    batch = np.random.default_rng(0).integers(0, 4, (4_000, 1_000), dtype=np.int32)
+    ratios = []
+    for _ in range(ROUNDS):
+        one = seconds(lambda: evaluate(problem, batch, 1), time.perf_counter)
+        ratios.append(one / seconds(lambda: evaluate(problem, batch, 2), time.perf_counter))
+    return statistics.median(ratios)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--ops", type=int, nargs="*", default=[200, 1_000, 10_000, 100_000])
-    parser.add_argument("--devices", type=int, nargs="*", default=[2, 4, 8])
-    parser.add_argument("--rounds", type=int, default=7)
-    options = parser.parse_args()
-    table, walked, shared = [], [], []
+    parser.add_argument("--out", type=Path, default=HERE / "results" / "simulate.json")
+    parser.add_argument("--ops", type=int, nargs="+", default=list(OPS))
+    arguments = parser.parse_args()
+    rows = []
     with tempfile.TemporaryDirectory() as folder:
-        cpp = build_cpp(folder)
-        print("placements per second, dataflow, one core (simulated graphs)")
-        print(f"{'ops':>7}{'dev':>4}{'ours':>11}{'C++':>11}{'SimPy':>9}{'/C++':>7}{'/SimPy':>8}"
-              f"{'ns/(n lg n)':>13}")  # fmt: skip
-        for n in options.ops:
-            for d in options.devices:
-                row = compare(n, d, cpp, options.rounds)
-                table.append(row)
-                print(
-                    f"{n:>7}{d:>4}{row['kernel_per_s']:>11.1f}{row['cpp_per_s']:>11.1f}"
-                    f"{row['simpy_per_s']:>9.2f}{row['kernel_vs_cpp']:>7.2f}"
-                    f"{row['kernel_vs_simpy']:>8.0f}{row['ns_per_n_log2_n']:>13.2f}",
-                    flush=True,
-                )
-    print("moves, microseconds: one move; evaluate() of one; kernel alone inside a batch; scan")
-    for n in (1_000, 10_000):
-        for model in (Sequential(), Dataflow()):
-            row = moves(n, 4, model, 400 if n == 1_000 else 100, options.rounds)
-            walked.append(row)
-            print("  " + ", ".join(f"{k} {v:.2f}" if isinstance(v, float) else f"{k} {v}"
-                                   for k, v in row.items()), flush=True)  # fmt: skip
-    for n in (1_000, 10_000):
-        row = cores(n, options.rounds)
-        shared.append(row)
-        print(f"two threads against one at {n} ops: {row['two_over_one']:.2f} x "
-              f"(best round {row['best_round']:.2f}; load {row['load_average']:.1f})")  # fmt: skip
-    path = HERE / "results" / "simulate.json"
-    path.parent.mkdir(exist_ok=True)
-    record = {"dataflow": table, "moves": walked, "cores": shared}
-    path.write_text(json.dumps(record, indent=1) + "\n")
+        library = compiled(Path(folder))
+        print("dataflow, placements per second (CPU time, one core)")
+        print(f"{'ops':>7} {'devices':>7} {'situs':>10} {'C++':>10} {'SimPy':>8} "
+              f"{'/SimPy':>8} {'/C++':>6} {'ns/(n log2 n)':>14}")  # fmt: skip
+        for n in arguments.ops:
+            for devices in DEVICES:
+                took = rivals(library, n, devices)
+                row = {"ops": n, "devices": devices, **{f"{k}_s": v for k, v in took.items()}}
+                row["over_simpy"] = took["simpy"] / took["situs"]
+                row["over_cpp"] = took["cpp"] / took["situs"]
+                row["ns_per_n_log_n"] = took["situs"] / (n * math.log2(n)) * 1e9
+                rows.append(row)
+                print(f"{n:7} {devices:7} {1 / took['situs']:10.1f} {1 / took['cpp']:10.1f} "
+                      f"{1 / took['simpy']:8.2f} {row['over_simpy']:8.0f} {row['over_cpp']:6.2f} "
+                      f"{row['ns_per_n_log_n']:14.2f}", flush=True)  # fmt: skip
+    table = {}
+    for model in (Sequential(), Dataflow()):
+        table[type(model).__name__.lower()] = took = moves(model)
+        print(f"{type(model).__name__}, 1,000 ops, 4 devices, µs: "
+              + ", ".join(f"{name} {value * 1e6:.1f}" for name, value in took.items()))  # fmt: skip
+    ratio = two_cores()
+    load = os.getloadavg()[0]
+    print(f"batch on two threads: {ratio:.2f} x one (load average {load:.1f})")
+    arguments.out.parent.mkdir(exist_ok=True)
+    document = {
+        "environment": dict(environment()),
+        "load_average": load,
+        "rivals": rows,
+        "moves_s": table,
+        "two_threads_over_one": ratio,
+    }
+    arguments.out.write_text(json.dumps(document, indent=1) + "\n")
 
 
 if __name__ == "__main__":

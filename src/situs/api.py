@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from situs.core import (
     AnyOf,
+    Dataflow,
     Flag,
     Limits,
     MaxEvaluations,
@@ -17,6 +19,7 @@ from situs.core import (
     Problem,
     Progress,
     Result,
+    Sequential,
     Stop,
 )
 from situs.core import place as bind
@@ -29,6 +32,7 @@ from situs.core.placement_file import (
 from situs.errors import ParameterError, Status
 from situs.executors import DeviceSpec, discover, parse_device
 from situs.executors.openvino_hetero import HeteroExecutor, PlacedModel
+from situs.executors.openvino_parallel import ParallelExecutor, ParallelModel
 from situs.hardware import Cluster
 from situs.importers import Imported, load_model
 from situs.placers import get_placer, parameter_texts
@@ -43,6 +47,7 @@ from situs.simulate import SimulatedObjective
 if TYPE_CHECKING:
     import openvino as ov
 
+EXECUTORS = ("hetero", "parallel", "auto")
 DEFAULT_PLACERS = ("openvino-auto", "greedy", "mincut", "local-search")
 OnEvent = Callable[[str, int, int], None]
 
@@ -120,6 +125,7 @@ def find_candidates(
     placers: Sequence[str],
     seed: int,
     stop: Stop,
+    executor: str = "hetero",
     on_event: OnEvent = _silent,
 ) -> tuple[list[Result], list[Candidate]]:
     """Run placers on the cost model; uniform placements come first, equal ones are joined."""
@@ -148,7 +154,7 @@ def find_candidates(
     placements = list(named)
     values = objective.evaluate(np.stack([p.assignment for p in placements])).seconds
     return results, [
-        Candidate(" = ".join(named[p]), p, float(v))
+        Candidate(" = ".join(named[p]), p, float(v), executor)
         for p, v in zip(placements, values, strict=True)
     ]
 
@@ -161,6 +167,7 @@ def place(
     precision: str = "f32",
     shapes: Mapping[str, Sequence[int]] | None = None,
     max_subgraphs: int | None = 32,
+    executor: str = "hetero",
     seed: int = 0,
     stop: Stop | None = None,
     on_event: OnEvent = _silent,
@@ -175,6 +182,8 @@ def place(
         precision: Inference precision of all devices.
         shapes: Static shape by input name.
         max_subgraphs: Candidates with more sub-graphs are not compiled; None = no limit.
+        executor: ``hetero`` (sub-graphs one after another), ``parallel`` (devices overlap within
+            a request), or ``auto``: both, and the faster is kept.
         seed: Seed of inputs, orders and placers.
         stop: Asked between steps; the best so far is kept.
         on_event: Called with (stage, done, total).
@@ -186,13 +195,22 @@ def place(
         get_placer(spec)
     if max_subgraphs is not None and max_subgraphs < 1:
         raise ParameterError(f"max_subgraphs must be >= 1, got {max_subgraphs}")
+    if executor not in EXECUTORS:
+        raise ParameterError(f"executor {executor!r} is not one of {', '.join(EXECUTORS)}")
     imported = model if isinstance(model, Imported) else load(model, shapes)
     cluster = devices if isinstance(devices, Cluster) else _devices(devices, virtual, precision)
     ask: Stop = stop or Flag()
     problem = measure_problem(imported, cluster, seed, on_event)
-    results, candidates = find_candidates(problem, placers, seed, ask, on_event)
+    results: list[Result] = []
+    candidates: list[Candidate] = []
+    for name in ("hetero", "parallel") if executor == "auto" else (executor,):
+        meant = replace(problem, model=Dataflow() if name == "parallel" else Sequential())
+        found, proposed = find_candidates(meant, placers, seed, ask, name, on_event)
+        results += found
+        # One device alone is the same under both engines.
+        candidates += [c for c in proposed if not candidates or c.placement.uniform_device is None]
     trials = run_trials(
-        HeteroExecutor(cluster),
+        {"hetero": HeteroExecutor(cluster), "parallel": ParallelExecutor(cluster, problem.costs)},
         imported,
         candidates,
         np.random.default_rng(seed),
@@ -200,9 +218,7 @@ def place(
         stop=lambda: ask(Progress()),
         on_event=on_event,
     )
-    return Outcome(
-        problem, tuple(results), tuple(trials), HeteroExecutor.name, seed, ask(Progress())
-    )
+    return Outcome(problem, tuple(results), tuple(trials), executor, seed, ask(Progress()))
 
 
 _devices = devices
@@ -229,24 +245,38 @@ def load_placement(path: str | Path, model: Imported) -> PlacementFile:
     return read_placement(Path(path), model.graph)
 
 
-def compile(
-    model: Imported,
-    placement: PlacementFile | Outcome,
-    executor: type[HeteroExecutor] = HeteroExecutor,
-) -> PlacedModel:
-    """Compile a model as placed; the result behaves like ``ov.CompiledModel``.
+def compile(model: Imported, placement: PlacementFile | Outcome) -> PlacedModel | ParallelModel:
+    """Compile a model as placed, for the engine that it was measured with.
+
+    The result is used like ``ov.CompiledModel``: called with inputs, or through requests.
 
     Raises:
         PlacementError: If the placement belongs to another model or other hardware.
         CompileError: If a device refuses.
     """
     file = placement.file() if isinstance(placement, Outcome) else placement
-    cluster = cluster_of(file)
-    file.require_devices(cluster)
-    return executor(cluster).compile(model, file.placement)
+    return executor_of(file).compile(model, file.placement)
 
 
 def cluster_of(file: PlacementFile) -> Cluster:
-    """The devices of a placement file as they are here, virtual ones registered."""
+    """The devices of a placement file as they are here, virtual ones registered.
+
+    Raises:
+        PlacementError: If one is missing or is other hardware now.
+    """
     specs = [DeviceSpec(d.name, d.properties, d.virtual) for d in file.devices]
-    return discover(specs, "native")
+    cluster = discover(specs, "native")
+    file.require_devices(cluster)
+    return cluster
+
+
+def executor_of(file: PlacementFile) -> HeteroExecutor | ParallelExecutor:
+    """The engine that a placement was measured with, on this machine's devices.
+
+    Raises:
+        PlacementError: If a device is missing or is other hardware now.
+    """
+    cluster = cluster_of(file)
+    if file.record.get("executor") == ParallelExecutor.name:
+        return ParallelExecutor(cluster)
+    return HeteroExecutor(cluster)

@@ -9,7 +9,7 @@ from situs.core import Dataflow, Problem
 from situs.errors import ProblemError
 from situs.simulate import evaluate
 from situs.simulate.mincut import cut_network, minimum_cut
-from situs.testing.problems import chain3, diamond4
+from situs.testing.problems import chain3, diamond4, memory_tight
 from situs.testing.strategies import problems
 
 
@@ -88,3 +88,9 @@ def test_a_network_has_one_auxiliary_pair_per_shared_tensor() -> None:
 def test_only_sequential_on_two_devices() -> None:
     with pytest.raises(ProblemError, match="two devices"):
         minimum_cut(diamond4(Dataflow()))
+
+
+def test_memory_limits_are_not_part_of_the_cut() -> None:
+    # Both ops on D0 take 2 s; they do not fit, so that 2 is a bound and 4 the optimum.
+    seconds, assignment = minimum_cut(memory_tight())
+    assert (seconds, assignment.tolist()) == (2.0, [0, 0])

@@ -47,6 +47,10 @@ def place(
     max_subgraphs: Annotated[
         int, typer.Option(help="Do not compile candidates with more sub-graphs than this.")
     ] = 32,
+    executor: Annotated[
+        str,
+        typer.Option(help="hetero, parallel (devices overlap within a request), or auto: both."),
+    ] = "hetero",
     seed: Annotated[int, typer.Option(help="Seed of inputs, orders and placers.")] = 0,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit 1 if an op does not run where it was planned.")
@@ -71,6 +75,7 @@ def place(
             precision,
             parse_shapes(shape),
             max_subgraphs,
+            executor,
             seed,
             flag,
             on_event,
@@ -107,6 +112,7 @@ def show(outcome: Outcome) -> None:
         ("measured", "right"),
         ("95 % interval", "right"),
         ("vs best single", "right"),
+        ("cores", "right"),
         ("outputs", "left"),
     ):
         table.add_column(heading, justify=justify)  # type: ignore[arg-type]
@@ -130,6 +136,7 @@ def show(outcome: Outcome) -> None:
             milliseconds(record["measured_s"]) + ("" if trial.final else " (screening)"),
             f"{milliseconds(interval[0])} - {milliseconds(interval[1])}",
             f"{(ratio[0] - 1) * 100:+.1f} %" if ratio else "",
+            f"{record['cores']:.1f}",
             "reference" if check is None else f"agree to {check.max_rel:.1e}",
         )
     out.print(table)

@@ -22,7 +22,6 @@ from situs.cli.output import (
 )
 from situs.core import Progress
 from situs.errors import RunError, Status, StrictError
-from situs.executors.openvino_hetero import HeteroExecutor
 from situs.profiling.running import run_placement, statistics
 
 
@@ -43,11 +42,10 @@ def run(
     """
     imported = api.load(model, parse_shapes(shape))
     file = api.load_placement(placement, imported)
-    cluster = api.cluster_of(file)
-    file.require_devices(cluster)
+    executor = api.executor_of(file)
     with interruptible() as flag, progress(quiet=json) as on_event:
         report = run_placement(
-            HeteroExecutor(cluster),
+            executor,
             imported,
             file.placement,
             seed,
@@ -56,7 +54,7 @@ def run(
             on_event,
         )
     measurement, check, realised = report.measurement, report.check, report.realised
-    labels = {device.name: device.label for device in cluster.devices}
+    labels = {device.name: device.label for device in file.devices}
     differences = realised.differences if realised else ()
     if json:
         print_json(
@@ -65,7 +63,7 @@ def run(
                 "detail": measurement.detail,
                 "latency": statistics(measurement),
                 "samples_s": measurement.samples_s.tolist(),
-                "devices": {name: {"virtual": labels[name] != name} for name in cluster.names},
+                "devices": {name: {"virtual": labels[name] != name} for name in labels},
                 "ops": file.placement.counts(),
                 "subgraphs": realised.subgraphs if realised else None,
                 "configuration": dict(realised.configuration) if realised else {},

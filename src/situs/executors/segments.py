@@ -101,7 +101,8 @@ def finest_segments(graph: Graph, assignment: Ints, units: Ints) -> Segments:
     for node in order:
         key = (int(device[node]), needs[node], needed[node])
         part[node] = number.setdefault(key, len(number))
-    of_op = np.where(inner, part[np.maximum(node_of, 0)], -1).astype(np.int32)
+    of_op = np.full(graph.num_ops, -1, dtype=np.int32)
+    of_op[inner] = part[node_of[inner]]
     part_device = np.array([key[0] for key in number], dtype=np.int32)
     return _with_predecessors(graph, of_op, part_device)
 
@@ -185,12 +186,14 @@ def makespan_s(segments: Segments, seconds: Floats, costs: SegmentCosts) -> floa
 def merged_segments(
     graph: Graph, segments: Segments, costs: SegmentCosts, most_tries: int = 4000
 ) -> Segments:
-    """Merge segments of one device as long as the predicted makespan does not grow.
+    """Merge segments of one device while the predicted makespan grows by 0.1 % at most.
 
     A merge must keep the quotient acyclic: no path between the two may pass through a third.
     """
     seconds = _segment_seconds(segments, costs)
     best_s = makespan_s(segments, seconds, costs)
+    # Each segment costs time to compile too, so a tenth of a percent is given for fewer of them.
+    allowed_s = best_s * 1.001
     tries = 0
     improved = True
     while improved and tries < most_tries:
@@ -200,8 +203,9 @@ def merged_segments(
             trial = _merge(graph, segments, a, b)
             trial_seconds = _segment_seconds(trial, costs)
             value = makespan_s(trial, trial_seconds, costs)
-            if value <= best_s:
-                segments, seconds, best_s = trial, trial_seconds, value
+            if value <= allowed_s:
+                segments, seconds = trial, trial_seconds
+                allowed_s = min(allowed_s, value * 1.001)
                 improved = True
                 break
             if tries >= most_tries:

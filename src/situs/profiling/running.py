@@ -71,15 +71,23 @@ def run_placement(
     """
     rng = np.random.default_rng(seed)
     realised = executor.realise(imported, placement, random_inputs(imported.model, rng))
-    candidates = [Candidate("placement", placement, np.nan)]
+    candidates = [Candidate("placement", placement, np.nan, executor.name)]
     if placement.uniform_device is None:
         first = np.unique(placement.assignment)[0]
         whole = np.full(len(placement.assignment), first, dtype=np.int32)
         reference = Placement(placement.graph, placement.devices, whole)
-        candidates.insert(0, Candidate("reference", reference, np.nan))
+        candidates.insert(0, Candidate("reference", reference, np.nan, executor.name))
     plan = MeasurePlan(min_rounds=runs, max_rounds=runs, budget_s=float("inf"))
     trials = run_trials(
-        executor, imported, candidates, rng, None, 0, stop, on_event, screening=plan
+        {executor.name: executor},
+        imported,
+        candidates,
+        rng,
+        None,
+        0,
+        stop,
+        on_event,
+        screening=plan,
     )
     trial = trials[-1]
     other = trials[0].measurement if len(trials) > 1 else None

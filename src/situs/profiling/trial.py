@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,11 +27,12 @@ FINAL = MeasurePlan(min_rounds=20, max_rounds=120, precision=0.01, budget_s=20.0
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A placement to try, who proposed it, and what the cost model expects of it."""
+    """A placement to try, its proposer, what the costs expect of it, and its engine."""
 
     name: str
     placement: Placement
     predicted_s: float
+    executor: str = "hetero"
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +84,7 @@ class _Reference:
 
 
 def run_trials(
-    executor: Executor,
+    executors: Mapping[str, Executor],
     imported: Imported,
     candidates: Sequence[Candidate],
     rng: np.random.Generator,
@@ -100,7 +101,7 @@ def run_trials(
     measured again with fresh samples, so that the winner's time is not the luck of the draw.
 
     Args:
-        executor: Runs placements.
+        executors: Engines by name, as the candidates name them.
         imported: The model.
         candidates: Placements, uniform ones first (the first that runs is the outputs' reference).
         rng: Draws the inputs and the order of the rounds.
@@ -123,7 +124,9 @@ def run_trials(
             trials.append(Trial(candidate, skipped))
             runnables.append(None)
             continue
-        trial, runnable = _prepare(executor, imported, candidate, inputs, max_subgraphs)
+        trial, runnable = _prepare(
+            executors[candidate.executor], imported, candidate, inputs, max_subgraphs
+        )
         if runnable is not None:
             if reference is None and candidate.placement.uniform_device is not None:
                 reference = _refer(runnable, inputs, others)

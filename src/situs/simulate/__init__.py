@@ -3,11 +3,11 @@
 from situs.simulate.bounds import Bound, bound
 from situs.simulate.evaluate import evaluate
 from situs.simulate.evaluator import Evaluator
-from situs.simulate.memory import explain, peak_memory
+from situs.simulate.memory import memory_shortfall, peak_memory
 from situs.simulate.mincut import minimum_cut
 from situs.simulate.objective import SimulatedObjective
 from situs.simulate.timeline import Timeline, timeline
-from situs.simulate.trace import trace_events, trace_json
+from situs.simulate.trace import trace_events
 
 __all__ = [
     "Bound",
@@ -16,10 +16,9 @@ __all__ = [
     "Timeline",
     "bound",
     "evaluate",
-    "explain",
+    "memory_shortfall",
     "minimum_cut",
     "peak_memory",
     "timeline",
     "trace_events",
-    "trace_json",
 ]

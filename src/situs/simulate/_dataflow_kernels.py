@@ -1,4 +1,10 @@
-"""Kernel of the ``dataflow`` model: an event simulation on flat arrays."""
+"""Event simulation of ``dataflow`` on flat arrays.
+
+Simulated time moves from instant to instant. At an instant, in rounds until nothing more happens:
+first every op that ends then (by number) sends its tensors, then every free stream takes the first
+op of its device's queue. A transfer takes its place on its link when its producer ends, so a
+link's queue needs no list: it is the time at which the link is free.
+"""
 
 from __future__ import annotations
 
@@ -7,226 +13,179 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from situs.graph.arrays import Bools, Floats, Ints
-from situs.simulate._heap import pop, push
-from situs.simulate._sequential_kernels import broken
-from situs.simulate.tables import Tables
+from situs.graph.arrays import Floats, Ints, Longs
+from situs.simulate._heap_kernels import pop, push
+from situs.simulate.arrays import ProblemArrays
+
+EVENTS, TRANSFERS, ENDED = 0, 1, 2
 
 
-class Workspace(NamedTuple):
-    """Buffers of one simulation, reused for every placement of a thread.
+class State(NamedTuple):
+    """Where a simulation stands.
 
-    After a run, ``start_s``, ``end_s`` and ``ready_s`` (``[N]``) hold the schedule of the ops, and
-    ``sent_s``, ``released_s``, ``arrived_s`` (``[E]``) that of the transfer that brings each edge,
-    where it has one: leaving, off the link, readable. ``order[N]`` holds the ops as they started.
+    Attributes:
+        waiting: ``int32[N]`` inputs whose producers have not ended.
+        ready_s: ``float64[N]`` latest arrival among the inputs so far, s.
+        start_s: ``float64[N]`` start of each op, s.
+        end_s: ``float64[N]`` end of each op, s.
+        queue_key: ``float64[D * N]`` heaps of ready ops, one per device.
+        queue_op: ``int32[D * N]`` their ops.
+        queued: ``int64[D]`` their sizes.
+        event_s: ``float64[2 N]`` heap of events, s.
+        event: ``int32[2 N]`` op ``i`` ends: ``i``; op ``i`` becomes ready: ``N + i``.
+        counts: ``int64[3]``: events in the heap, transfers recorded, ops ended.
+        link_free_s: ``float64[D, D]`` when each directed link is free, s.
+        busy: ``int64[D]`` streams in use.
+        clock_s: ``float64[1]`` the last instant, s.
+        moved: ``int32[M, 4]`` tensor, source, target, reader (-1: all readers there) per transfer.
+        moved_s: ``float64[M, 2]`` start and end of each transfer, s; M = 0 records nothing.
     """
 
+    waiting: Ints
+    ready_s: Floats
     start_s: Floats
     end_s: Floats
-    ready_s: Floats
-    sent_s: Floats
-    arrived_s: Floats
-    released_s: Floats
-    order: Ints
-    missing: Ints
-    running: Bools
-    event_keys: Floats
-    event_ops: Ints
-    queue_keys: Floats
-    queue_ops: Ints
-    queue_base: Ints
-    queue_size: Ints
-    busy: Ints
-    free_s: Floats
-    carrier: Ints
+    queue_key: Floats
+    queue_op: Ints
+    queued: Longs
+    event_s: Floats
+    event: Ints
+    counts: Longs
+    link_free_s: Floats
+    busy: Longs
+    clock_s: Floats
+    moved: Ints
+    moved_s: Floats
 
 
-@njit(cache=True)
-def workspace(n: int, e: int, d: int) -> Workspace:
-    """Buffers for ``n`` ops, ``e`` edges and ``d`` devices."""
-    return Workspace(
-        np.empty(n),
-        np.empty(n),
-        np.empty(n),
-        np.empty(e),
-        np.empty(e),
-        np.empty(e),
-        np.empty(n, dtype=np.int32),
-        np.empty(n, dtype=np.int32),
-        np.empty(n, dtype=np.bool_),
-        np.empty(n),
-        np.empty(n, dtype=np.int32),
-        np.empty(n),
-        np.empty(n, dtype=np.int32),
-        np.empty(d, dtype=np.int32),
-        np.empty(d, dtype=np.int32),
-        np.empty(d, dtype=np.int32),
-        np.empty((d, d)),
-        np.empty(d, dtype=np.int32),
+@njit(cache=True, nogil=True)
+def new_state(num_ops: int, num_devices: int, num_recorded: int) -> State:
+    """Room for a simulation; ``begin`` fills it."""
+    return State(
+        np.empty(num_ops, dtype=np.int32),
+        np.empty(num_ops),
+        np.empty(num_ops),
+        np.empty(num_ops),
+        np.empty(num_devices * num_ops),
+        np.empty(num_devices * num_ops, dtype=np.int32),
+        np.empty(num_devices, dtype=np.int64),
+        np.empty(2 * num_ops),
+        np.empty(2 * num_ops, dtype=np.int32),
+        np.empty(3, dtype=np.int64),
+        np.empty((num_devices, num_devices)),
+        np.empty(num_devices, dtype=np.int64),
+        np.empty(1),
+        np.empty((num_recorded, 4), dtype=np.int32),
+        np.empty((num_recorded, 2)),
     )
 
 
-@njit(cache=True)
-def simulate(
-    a: Ints, tables: Tables, keys: Floats, fifo: bool, shared: bool, per_edge: bool, w: Workspace
-) -> float:
-    """Makespan of one assignment, s; ``inf`` as soon as a transfer has no link.
-
-    Args:
-        a: ``int32[N]``, with finite op times.
-        tables: The problem.
-        keys: ``float64[N]`` dispatch keys, least first; not used under ``fifo``.
-        fifo: Dispatch by the time at which an op became ready.
-        shared: A directed link carries one transfer at a time.
-        per_edge: Every edge is a transfer of its own.
-        w: Buffers, overwritten.
-    """
-    started, events = begin(a, tables, keys, fifo, w)
-    return proceed(a, tables, keys, fifo, shared, per_edge, w, started, events)
+@njit(cache=True, nogil=True, inline="always")
+def _enqueue(p: ProblemArrays, s: State, i: int, d: int, fifo: bool) -> None:
+    key = s.ready_s[i] if fifo else -p.rank_s[i]
+    push(s.queue_key, s.queue_op, d * len(s.waiting), s.queued[d], key, i)
+    s.queued[d] += 1
 
 
-@njit(cache=True)
-def lay_out_queues(a: Ints, w: Workspace) -> None:
-    """Give each device a part of the queue's arrays that all of its ops fit into."""
-    w.queue_size[:] = 0
-    for i in range(len(a)):
-        w.queue_size[a[i]] += 1
-    base = 0
-    for k in range(len(w.queue_size)):
-        w.queue_base[k] = base
-        base += w.queue_size[k]
-    w.queue_size[:] = 0
+@njit(cache=True, nogil=True, inline="always")
+def _dispatch(p: ProblemArrays, s: State, now: float) -> None:
+    n = len(s.waiting)
+    for d in range(len(s.queued)):
+        while s.queued[d] > 0 and s.busy[d] < p.streams[d]:
+            i = pop(s.queue_key, s.queue_op, d * n, s.queued[d])
+            s.queued[d] -= 1
+            s.busy[d] += 1
+            s.start_s[i] = now
+            s.end_s[i] = now + p.seconds[i, d]
+            push(s.event_s, s.event, 0, s.counts[EVENTS], s.end_s[i], i)
+            s.counts[EVENTS] += 1
 
 
-@njit(cache=True)
-def begin(a: Ints, tables: Tables, keys: Floats, fifo: bool, w: Workspace) -> tuple[int, int]:
-    """The state before anything has run: ``(started, events)``."""
-    inputs = tables[6]
-    lay_out_queues(a, w)
-    w.busy[:] = 0
-    w.free_s[:] = 0.0
-    w.missing[:] = inputs
-    w.ready_s[:] = 0.0
-    w.running[:] = False
-    for i in range(len(a)):
-        if inputs[i] == 0:
-            k = a[i]
-            key = 0.0 if fifo else keys[i]
-            push(w.queue_keys, w.queue_ops, w.queue_base[k], w.queue_size[k], key, i)
-            w.queue_size[k] += 1
-    return 0, 0
+@njit(cache=True, nogil=True)
+def begin(p: ProblemArrays, assignment: Ints, s: State, fifo: bool) -> None:
+    """Set the clock to zero and start the ops that read nothing."""
+    s.queued[:] = 0
+    s.counts[:] = 0
+    s.link_free_s[:] = 0.0
+    s.busy[:] = 0
+    s.clock_s[0] = 0.0
+    for i in range(len(assignment)):
+        s.waiting[i] = p.input_offsets[i + 1] - p.input_offsets[i]
+        s.ready_s[i] = 0.0
+        if s.waiting[i] == 0:
+            _enqueue(p, s, i, assignment[i], fifo)
+    _dispatch(p, s, 0.0)
 
 
-@njit(cache=True)
-def proceed(
-    a: Ints,
-    tables: Tables,
-    keys: Floats,
+@njit(cache=True, nogil=True)
+def advance(
+    p: ProblemArrays,
+    assignment: Ints,
+    s: State,
     fifo: bool,
     shared: bool,
     per_edge: bool,
-    w: Workspace,
-    started: int,
-    events: int,
-) -> float:
-    """Run on from a state to the end; the makespan, s."""
-    seconds, op_tensors, offsets, consumers = tables[0], tables[2], tables[4], tables[5]
-    size, latency, per_byte, boundary, streams = tables[7:12]
-    d = len(streams)
-    now = 0.0
-    makespan = 0.0
-    while True:
-        for k in range(d):
-            while w.queue_size[k] > 0 and w.busy[k] < streams[k]:
-                i = pop(w.queue_keys, w.queue_ops, w.queue_base[k], w.queue_size[k])
-                w.queue_size[k] -= 1
-                w.busy[k] += 1
-                w.running[i] = True
-                w.start_s[i] = now
-                w.end_s[i] = now + seconds[i, k]
-                w.order[started] = i
-                started += 1
-                push(w.event_keys, w.event_ops, 0, events, w.end_s[i], i)
-                events += 1
-        if events == 0:
-            break
-        now = w.event_keys[0]
-        while events > 0 and w.event_keys[0] == now:
-            i = pop(w.event_keys, w.event_ops, 0, events)
-            events -= 1
-            source = a[i]
-            if not w.running[i]:
-                key = now if fifo else keys[i]
-                push(w.queue_keys, w.queue_ops, w.queue_base[source], w.queue_size[source], key, i)
-                w.queue_size[source] += 1
+    until_ended: int,
+) -> None:
+    """Simulate until at least ``until_ended`` ops have ended, or to the end."""
+    n = len(assignment)
+    record = len(s.moved) > 0
+    d_count = len(s.queued)
+    sent = np.full(d_count, -1, dtype=np.int64)
+    arrival_s = np.empty(d_count)
+    while s.counts[EVENTS] > 0 and s.counts[ENDED] < until_ended:
+        now = s.event_s[0]
+        s.clock_s[0] = now
+        while s.counts[EVENTS] > 0 and s.event_s[0] == now:
+            i = pop(s.event_s, s.event, 0, s.counts[EVENTS])
+            s.counts[EVENTS] -= 1
+            if i >= n:
+                _enqueue(p, s, i - n, assignment[i - n], fifo)
                 continue
-            w.busy[source] -= 1
-            makespan = now
-            for t in range(op_tensors[i], op_tensors[i + 1]):
-                w.carrier[:] = -1
-                for e in range(offsets[t], offsets[t + 1]):
-                    c = consumers[e]
-                    target = a[c]
-                    at = now
-                    if target != source:
-                        first = w.carrier[target]
-                        if first >= 0 and not per_edge:
-                            at = w.arrived_s[first]
-                            w.arrived_s[e] = at
-                            w.released_s[e] = w.released_s[first]
-                        else:
-                            w.carrier[target] = e
-                            sent = now
-                            if shared:
-                                sent = max(now, w.free_s[source, target])
-                            finish = (
-                                sent + latency[source, target] + size[t] * per_byte[source, target]
+            source = assignment[i]
+            s.busy[source] -= 1
+            s.counts[ENDED] += 1
+            for t in range(p.op_tensors[i], p.op_tensors[i + 1]):
+                for e in range(p.consumer_offsets[t], p.consumer_offsets[t + 1]):
+                    v = p.consumers[e]
+                    d = assignment[v]
+                    arrived = now
+                    if d != source:
+                        if per_edge or sent[d] != t:
+                            sent[d] = t
+                            begun = max(now, s.link_free_s[source, d]) if shared else now
+                            ended = begun + (
+                                p.link_latency_s[source, d]
+                                + p.transfer_size[t] * p.link_s_per_byte[source, d]
                             )
-                            if finish == np.inf:
-                                return np.inf
-                            w.free_s[source, target] = finish
-                            w.sent_s[e] = sent
-                            w.released_s[e] = finish
-                            at = finish + boundary[target]
-                            w.arrived_s[e] = at
-                    w.ready_s[c] = max(w.ready_s[c], at)
-                    w.missing[c] -= 1
-                    if w.missing[c] > 0:
-                        continue
-                    at = w.ready_s[c]
-                    if at > now:
-                        push(w.event_keys, w.event_ops, 0, events, at, c)
-                        events += 1
-                    else:
-                        key = now if fifo else keys[c]
-                        push(
-                            w.queue_keys,
-                            w.queue_ops,
-                            w.queue_base[target],
-                            w.queue_size[target],
-                            key,
-                            c,
-                        )
-                        w.queue_size[target] += 1
-    return makespan
+                            s.link_free_s[source, d] = ended
+                            arrival_s[d] = ended + p.boundary_s[d]
+                            if record:
+                                k = s.counts[TRANSFERS]
+                                s.moved[k, 0] = t
+                                s.moved[k, 1] = source
+                                s.moved[k, 2] = d
+                                s.moved[k, 3] = v if per_edge else -1
+                                s.moved_s[k, 0] = begun
+                                s.moved_s[k, 1] = ended
+                                s.counts[TRANSFERS] += 1
+                        arrived = arrival_s[d]
+                    s.ready_s[v] = max(s.ready_s[v], arrived)
+                    s.waiting[v] -= 1
+                    if s.waiting[v] == 0:
+                        if s.ready_s[v] <= now:
+                            _enqueue(p, s, v, d, fifo)
+                        else:
+                            push(s.event_s, s.event, 0, s.counts[EVENTS], s.ready_s[v], n + v)
+                            s.counts[EVENTS] += 1
+        _dispatch(p, s, now)
 
 
 @njit(cache=True, nogil=True)
 def dataflow(
-    assignments: Ints,
-    tables: Tables,
-    keys: Floats,
-    fifo: bool,
-    shared: bool,
-    per_edge: bool,
-    out: Floats,
-) -> None:
-    """Write the makespans of ``int32[B, N]`` assignments to ``out[B]``, s."""
-    n, d = tables[0].shape
-    w = workspace(n, len(tables[5]), d)
-    for b in range(len(assignments)):
-        a = assignments[b]
-        if broken(a, tables[0], tables[1]):
-            out[b] = np.inf
-        else:
-            out[b] = simulate(a, tables, keys, fifo, shared, per_edge, w)
+    p: ProblemArrays, assignment: Ints, s: State, fifo: bool, shared: bool, per_edge: bool
+) -> float:
+    """Makespan of one placement, s; the schedule stays in ``s``."""
+    begin(p, assignment, s, fifo)
+    advance(p, assignment, s, fifo, shared, per_edge, len(assignment) + 1)
+    return float(s.clock_s[0])

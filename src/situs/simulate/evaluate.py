@@ -3,102 +3,86 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from itertools import pairwise
 
 import numpy as np
 
-from situs.core import Dataflow, Offload, Pipeline, Problem, Sequential
-from situs.errors import PlacementError
-from situs.graph.arrays import Bools, Floats, Ints
-from situs.simulate._dataflow_kernels import dataflow
-from situs.simulate._offload_kernels import offload
-from situs.simulate._pipeline_kernels import pipeline
-from situs.simulate._sequential_kernels import sequential
-from situs.simulate.memory import over_limits
-from situs.simulate.ranks import dispatch_keys, flow_options
-from situs.simulate.tables import tables
+from situs.core import Dataflow, Pipeline, Problem
+from situs.errors import ProblemError
+from situs.graph.arrays import Floats, Ints
+from situs.simulate import _batch_kernels as kernels
+from situs.simulate.arrays import problem_arrays
 
-_PARALLEL_OPS = 20_000  # Below this much work, handing it to threads costs more than it saves.
+# Below this many op evaluations a second thread costs more than it saves.
+_OPS_PER_THREAD = 100_000
+_MASK_BITS = 64
 
 
 def evaluate(problem: Problem, assignments: Ints, threads: int | None = None) -> Floats:
-    """Simulate placements; see the execution models in ``core`` for what the value means.
+    """Latency of ``B`` placements.
 
     Args:
-        problem: The problem.
-        assignments: ``int32[B, N]``.
-        threads: Threads to share the batch among, without the interpreter lock; None = one for
-            each core that this process may use.
+        problem: What is placed, and the execution model that says what latency means.
+        assignments: ``int32[B, N]`` device of each op, each in ``0 .. D - 1``.
+        threads: Most threads to use; None = as many as there are cores to run on.
 
     Returns:
-        ``float64[B]`` s; ``inf`` where a hard rule (allowed devices, co-location) or a limit is
-        broken.
+        ``float64[B]``, s; ``inf`` where an op is not allowed on its device, a unit is split, a
+        memory limit is broken, a missing link is needed, or ``Pipeline.contiguous`` is broken.
 
     Raises:
-        PlacementError: If the shape is not ``[B, N]`` or a device number is out of range.
+        ProblemError: If the shape or a device number is wrong.
     """
-    out = latency(problem, assignments, threads)
-    for b in np.flatnonzero(np.isfinite(out) & over_limits(problem, assignments)):
-        out[b] = np.inf
-    return out
-
-
-def latency(problem: Problem, assignments: Ints, threads: int | None = None) -> Floats:
-    """``evaluate`` without the limits on memory and number of sub-graphs."""
-    batch = checked(problem, assignments)
-    out = np.empty(len(batch))
-    run = kernel(problem)
-    workers = min(threads or len(os.sched_getaffinity(0)), len(batch))
-    if workers < 2 or batch.size < _PARALLEL_OPS:
-        run(batch, out)
-    else:
-        edges = [k * len(batch) // workers for k in range(workers + 1)]
-        spans = [slice(a, b) for a, b in pairwise(edges)]
-        for _ in _pool(workers).map(lambda span: run(batch[span], out[span]), spans):
-            pass
+    assignments = checked(problem, assignments)
+    out = np.empty(len(assignments))
+    if threads is None:
+        threads = len(os.sched_getaffinity(0))
+    parts = max(1, min(threads, len(assignments), assignments.size // _OPS_PER_THREAD))
+    if parts == 1:
+        _evaluate_into(problem, assignments, out)
+        return out
+    # More slices than threads, so that one slow core does not hold up the rest.
+    bounds = np.linspace(0, len(assignments), 4 * parts + 1).astype(int)
+    with ThreadPoolExecutor(parts) as pool:
+        for done in [
+            pool.submit(_evaluate_into, problem, assignments[a:b], out[a:b])
+            for a, b in pairwise(bounds)
+        ]:
+            done.result()
     return out
 
 
 def checked(problem: Problem, assignments: Ints) -> Ints:
-    """A writable ``int32[B, N]`` copy of assignments that kernels may index with.
+    """``int32[B, N]`` contiguous, with device numbers that exist.
 
     Raises:
-        PlacementError: If the shape is not ``[B, N]`` or a device number is out of range.
+        ProblemError: If the shape or a device number is wrong.
     """
-    batch = np.array(assignments, dtype=np.int32, order="C")
-    if batch.ndim != 2 or batch.shape[1] != problem.num_ops:
-        raise PlacementError(
-            f"assignments must have shape [placements, {problem.num_ops}]; got {batch.shape}"
+    array: Ints = np.ascontiguousarray(assignments, dtype=np.int32)
+    if array.ndim != 2 or array.shape[1] != problem.num_ops:
+        raise ProblemError(
+            f"assignments have shape {array.shape}; expected [placements, {problem.num_ops} ops]"
         )
-    if batch.size and (batch.min() < 0 or batch.max() >= problem.num_devices):
-        raise PlacementError(f"a device number is outside 0..{problem.num_devices - 1}")
-    return batch
+    if array.size and (array.min() < 0 or array.max() >= problem.num_devices):
+        raise ProblemError(f"a device number is outside 0..{problem.num_devices - 1}")
+    return array
 
 
-def kernel(problem: Problem) -> Callable[[Ints, Floats], None]:
-    """The kernel of the problem's model, with everything but ``(assignments, out)`` filled in."""
-    flat, model = tables(problem), problem.model
-    if isinstance(model, Sequential):
-        return lambda batch, out: sequential(batch, flat, out)
+def _evaluate_into(problem: Problem, assignments: Ints, out: Floats) -> None:
+    p, model = problem_arrays(problem), problem.model
     if isinstance(model, Dataflow):
-        keys, options = dispatch_keys(problem), flow_options(model)
-        return lambda batch, out: dataflow(batch, flat, keys, *options, out)
-    if isinstance(model, Offload):
-        return lambda batch, out: offload(batch, flat, model.calls, out)
-    staged, contiguous = model.transfers == "staged", model.contiguous
-    part = backward_part(problem)
-    return lambda batch, out: pipeline(batch, flat, staged, contiguous, part, out)
-
-
-def backward_part(problem: Problem) -> Bools:
-    """``bool[N]`` ops of a pipeline's backward types."""
-    types = problem.model.backward_types if isinstance(problem.model, Pipeline) else ()
-    return np.array([kind in types for kind in problem.graph.op_types], dtype=np.bool_)
-
-
-@cache
-def _pool(workers: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(workers, thread_name_prefix="situs-simulate")
+        kernels.dataflow_batch(
+            p,
+            assignments,
+            model.dispatch == "fifo",
+            model.links == "shared",
+            model.charge == "edge",
+            out,
+        )
+    elif isinstance(model, Pipeline):
+        if model.contiguous and problem.num_devices > _MASK_BITS:
+            raise ProblemError(f"contiguous pipelines are checked for up to {_MASK_BITS} devices")
+        kernels.pipeline_batch(p, assignments, model.transfers == "staged", model.contiguous, out)
+    else:
+        kernels.sequential_batch(p, assignments, out)

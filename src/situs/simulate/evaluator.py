@@ -1,177 +1,230 @@
-"""Incremental evaluation: the value of a placement after each move, and back."""
+"""The value of one placement, kept current while ops move: what local search stands on."""
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike
+from collections.abc import Sequence
+from typing import Protocol
 
-from situs.core import Dataflow, Problem, Sequential
-from situs.errors import PlacementError
-from situs.graph.arrays import Floats, Ints, csr_from_pairs, frozen
-from situs.simulate._additive_kernels import Additive, fill, scan, shift_all, shift_one
-from situs.simulate._dataflow_kernels import workspace
-from situs.simulate._restart_kernels import first_change, restart
-from situs.simulate._sequential_kernels import broken
+import numpy as np
+
+from situs.core import Dataflow, Pipeline, Problem, violation
+from situs.errors import PlacementError, ProblemError
+from situs.graph.arrays import Ints, csr_from_pairs, frozen
+from situs.simulate import _move_kernels as kernels
+from situs.simulate._dataflow_kernels import State
+from situs.simulate._memory_kernels import dataflow_peak, sequential_peak
+from situs.simulate.arrays import problem_arrays
 from situs.simulate.evaluate import checked, evaluate
-from situs.simulate.memory import over_limits, roomy
-from situs.simulate.ranks import dispatch_keys, flow_options
-from situs.simulate.tables import tables
+
+# Sums of a million moves would drift by rounding; a sum from scratch costs little now and then.
+_MOVES_PER_RESUM = 1024
+# More make a shorter way to simulate, and more states to copy.
+_CHECKPOINTS = 8
+
+
+class _Engine(Protocol):
+    """One execution model's way to follow moves; ``assignment`` is its own and changes."""
+
+    assignment: Ints
+
+    def move(self, ops: Ints, targets: Ints) -> float: ...
+
+    def undo(self, ops: Ints, targets: Ints, seconds: float) -> None: ...
 
 
 class Evaluator:
-    """One assignment that is moved about; ``seconds`` is always what ``evaluate`` would say.
+    """Follows one placement through moves and their undoing, exactly as ``evaluate`` values it.
 
-    ``sequential`` updates in time proportional to the degree of what moves (sums are compensated,
-    so that rounding does not build up); ``dataflow`` re-simulates from the first instant that a
-    move can change; ``pipeline`` is evaluated again. Where a limit may bind, the placement's memory
-    is computed again after each move.
+    A move costs time in the degree of the moved ops under ``sequential``, and under ``dataflow``
+    the simulation from the first instant that can change. ``pipeline`` and memory limits cost a
+    pass over the graph.
 
-    Attributes:
-        seconds: Value of the current assignment, s; ``inf`` = infeasible.
+    Args:
+        problem: What is placed.
+        assignment: ``int32[N]`` where to begin.
+
+    Raises:
+        PlacementError: If an op is not allowed on its device, or a unit is split.
     """
 
     def __init__(self, problem: Problem, assignment: Ints) -> None:
         self._problem = problem
-        self._a: Ints = checked(problem, np.asarray(assignment)[np.newaxis])[0]
-        self._tables = tables(problem)
-        self._inputs = problem.graph.inputs
+        array = checked(problem, np.asarray(assignment)[np.newaxis])[0].copy()
+        broken = violation(problem, array)
+        if broken is not None:
+            raise PlacementError(f"an evaluator begins at an allowed placement: {broken}")
         self._units = problem.units
-        self._limited = not roomy(problem)
-        self._history: list[tuple[Ints | int, Ints | int, float]] = []
-        self._additive: Additive | None = None
-        n, d = problem.num_ops, problem.num_devices
-        if isinstance(problem.model, Sequential):
-            self._additive = Additive(
-                self._a,
-                np.zeros((problem.graph.num_tensors, d), dtype=np.int32),
-                np.zeros((problem.num_units, d), dtype=np.int32),
-                np.zeros(2),
-                np.zeros(2, dtype=np.int64),
-            )
-            self.seconds = self._limit(fill(self._additive, self._tables, problem.units))
-        elif isinstance(problem.model, Dataflow):
-            self._keys = dispatch_keys(problem)
-            self._options = flow_options(problem.model)
-            self._run, self._spare = (workspace(n, problem.graph.num_edges, d) for _ in range(2))
-            self._whole = False
-            self.seconds = self._limit(self._simulate(self._a, 0.0))
+        ops = np.arange(problem.num_ops, dtype=np.int32)
+        self._offsets, self._members = csr_from_pairs(self._units, ops, problem.num_units)
+        self._past: list[tuple[Ints, Ints, float]] = []
+        self._engine: _Engine
+        if isinstance(problem.model, Dataflow):
+            self._engine = _DataflowEngine(problem, problem.model, array)
+        elif isinstance(problem.model, Pipeline):
+            self._engine = _WholeEngine(problem, array)
         else:
-            self.seconds = float(evaluate(problem, self._a[np.newaxis])[0])
+            self._engine = _SequentialEngine(problem, array)
+        nothing = np.empty(0, dtype=np.int32)
+        self._seconds = self._engine.move(nothing, nothing)
+
+    @property
+    def seconds(self) -> float:
+        """Latency of the current placement, s; ``inf`` where it is infeasible."""
+        return self._seconds
 
     @property
     def assignment(self) -> Ints:
-        """A copy of the current assignment, ``int32[N]``."""
-        return np.array(self._a)
+        """``int32[N]`` copy of the current placement."""
+        copy: Ints = frozen(self._engine.assignment.copy(), np.int32)
+        return copy
 
-    def move(self, ops: int | ArrayLike, device: int) -> float:
-        """Move an op, or several at once, to a device; the new value, s.
+    def move(self, ops: int | Sequence[int] | Ints, device: int) -> float:
+        """Move the whole units of ``ops`` to ``device`` and return the new latency, s.
 
         Raises:
-            PlacementError: If there is no such op or device.
+            ProblemError: If the device does not exist.
         """
-        n, d = self._tables.seconds.shape
-        if isinstance(ops, int) and self._additive is not None and 0 <= ops < n and 0 <= device < d:
-            # Local searches live on this path: no array is made.
-            self._history.append((ops, int(self._a[ops]), self.seconds))
-            self.seconds = self._limit(self._shift(ops, device))
-            return self.seconds
-        group = np.atleast_1d(np.asarray(ops)).astype(np.int32)
-        if not 0 <= device < d or (len(group) and (group.min() < 0 or group.max() >= n)):
-            raise PlacementError(f"ops are 0..{n - 1} and devices 0..{d - 1}")
-        self._history.append((group, self._a[group], self.seconds))
-        self.seconds = self._limit(self._apply(group, np.full(len(group), device, dtype=np.int32)))
-        return self.seconds
+        if not 0 <= device < self._problem.num_devices:
+            raise ProblemError(
+                f"device {device} is outside 0..{self._problem.num_devices - 1}; nothing moved"
+            )
+        members = self._whole(ops)
+        before = self._engine.assignment[members]
+        self._past.append((members, before, self._seconds))
+        self._seconds = self._engine.move(members, np.full(len(members), device, dtype=np.int32))
+        return self._seconds
 
     def undo(self) -> float:
-        """Take the last move back; the value that returns, s.
+        """Take back the last move that was not taken back, and return the latency, s.
 
         Raises:
-            PlacementError: If there is no move left.
+            ProblemError: If there is none.
         """
-        if not self._history:
-            raise PlacementError("there is no move to undo")
-        group, devices, seconds = self._history.pop()
-        if isinstance(group, int):
-            self._shift(group, int(devices))
-        else:
-            self._apply(group[::-1].copy(), np.asarray(devices, dtype=np.int32)[::-1].copy())
-        self.seconds = seconds
-        return seconds
+        if not self._past:
+            raise ProblemError("there is no move to undo")
+        ops, devices, self._seconds = self._past.pop()
+        self._engine.undo(ops, devices, self._seconds)
+        return self._seconds
 
-    def scan(self, units: ArrayLike, devices: ArrayLike) -> Floats:
-        """``float64[M]`` value after each of M moves of a unit on its own; nothing is changed.
+    def _whole(self, ops: int | Sequence[int] | Ints) -> Ints:
+        if isinstance(ops, (int, np.integer)):
+            unit = self._units[ops]
+            return self._members[self._offsets[unit] : self._offsets[unit + 1]]
+        units = np.unique(self._units[np.asarray(ops, dtype=np.int64)])
+        rows = [self._members[self._offsets[u] : self._offsets[u + 1]] for u in units]
+        return np.concatenate(rows) if rows else np.empty(0, dtype=np.int32)
 
-        Under ``sequential`` this is one compiled pass: the way to look at a whole neighbourhood.
 
-        Args:
-            units: ``int32[M]`` units (``problem.units``) to move.
-            devices: ``int32[M]`` device of each move.
-        """
-        moved = np.asarray(units, dtype=np.int32)
-        to = np.broadcast_to(np.asarray(devices, dtype=np.int32), moved.shape).copy()
-        problem = self._problem
-        if len(moved) and (
-            min(moved.min(), to.min()) < 0
-            or moved.max() >= problem.num_units
-            or to.max() >= problem.num_devices
-        ):
-            raise PlacementError(
-                f"units are 0..{problem.num_units - 1} and devices 0..{problem.num_devices - 1}"
-            )
-        offsets, members = csr_from_pairs(
-            problem.units, np.arange(problem.num_ops, dtype=np.int32), problem.num_units
-        )
-        out = np.empty(len(moved))
-        whole = bool((self._a == self._a[self._tables.leader]).all())
-        if self._additive is not None and not self._limited and whole:
-            fixed = (self._tables, problem.units, *self._inputs, offsets, members)
-            scan(self._additive, *fixed, moved, to, out)
-            return out
-        for k, u in enumerate(moved):
-            out[k] = self.move(members[offsets[u] : offsets[u + 1]], int(to[k]))
-            self.undo()
-        return frozen(out, np.float64)
+class _SequentialEngine:
+    """Sums that a move changes by its own terms."""
 
-    def _shift(self, op: int, device: int) -> float:
-        assert self._additive is not None
-        fixed = (self._tables, self._units, *self._inputs)
-        return float(shift_one(self._additive, *fixed, op, device))
+    def __init__(self, problem: Problem, assignment: Ints) -> None:
+        self.assignment = assignment
+        self._p = problem_arrays(problem)
+        self._readers = kernels.count_readers(self._p, assignment)
+        self._sums = np.zeros(2)
+        self._moves = 0
+        kernels.sequential_sums(self._p, assignment, self._readers, self._sums)
 
-    def _apply(self, group: Ints, devices: Ints) -> float:
-        if self._additive is not None:
-            fixed = (self._tables, self._units, *self._inputs)
-            return float(shift_all(self._additive, *fixed, group, devices))
-        after = self._a.copy()
-        after[group] = devices
-        if not isinstance(self._problem.model, Dataflow):
-            self._a = after
-            return float(evaluate(self._problem, after[np.newaxis])[0])
-        moved = group[after[group] != self._a[group]]
-        if self._whole and not len(moved):
-            return self.seconds
-        change = 0.0
-        if self._whole:
-            per_edge = self._options[2]
-            change = first_change(
-                self._a, after, moved, *self._inputs, self._tables, per_edge, self._run
-            )
-        seconds = self._simulate(after, change)
-        self._a = after
-        return seconds
+    def _apply(self, ops: Ints, targets: Ints) -> None:
+        p, sums = self._p, self._sums
+        kernels.sequential_move(p, self.assignment, self._readers, ops, targets, sums)
+        self._moves += 1
+        if self._moves % _MOVES_PER_RESUM == 0:
+            kernels.sequential_sums(p, self.assignment, self._readers, sums)
 
-    def _simulate(self, a: Ints, change: float) -> float:
-        if broken(a, self._tables.seconds, self._tables.leader):
-            self._whole = False
+    def move(self, ops: Ints, targets: Ints) -> float:
+        self._apply(ops, targets)
+        if self._sums[kernels.INFINITE] > 0:
             return float("inf")
-        seconds = restart(
-            a, self._tables, self._keys, *self._options, change, self._a, self._run, self._spare
-        )
-        self._run, self._spare = self._spare, self._run
-        self._whole = bool(np.isfinite(seconds))
-        return float(seconds)
+        if self._p.limited:
+            peak = sequential_peak(self._p, self.assignment)
+            if (peak > self._p.memory_bytes).any():
+                return float("inf")
+        return float(self._sums[kernels.FINITE])
 
-    def _limit(self, seconds: float) -> float:
-        if self._limited and np.isfinite(seconds):
-            over = over_limits(self._problem, self._a[np.newaxis])[0]
-            return float("inf") if over else seconds
-        return seconds
+    def undo(self, ops: Ints, targets: Ints, seconds: float) -> None:
+        self._apply(ops, targets)
+
+
+class _DataflowEngine:
+    """A simulation with checkpoints, each of which exists twice: now, and before the last move."""
+
+    def __init__(self, problem: Problem, model: Dataflow, assignment: Ints) -> None:
+        self.assignment = assignment
+        self._p = p = problem_arrays(problem)
+        self._options = (model.dispatch == "fifo", model.links == "shared", model.charge == "edge")
+        n, d = problem.num_ops, problem.num_devices
+        recorded = len(p.consumers) if p.limited else 0
+        k = 2 * (_CHECKPOINTS + 1)
+        self._states = State(
+            np.empty((k, n), dtype=np.int32),
+            np.empty((k, n)),
+            np.empty((k, n)),
+            np.empty((k, n)),
+            np.empty((k, d * n)),
+            np.empty((k, d * n), dtype=np.int32),
+            np.empty((k, d), dtype=np.int64),
+            np.empty((k, 2 * n)),
+            np.empty((k, 2 * n), dtype=np.int32),
+            np.empty((k, 3), dtype=np.int64),
+            np.empty((k, d, d)),
+            np.empty((k, d), dtype=np.int64),
+            np.zeros((k, 1)),
+            np.empty((k, recorded, 4), dtype=np.int32),
+            np.empty((k, recorded, 2)),
+        )
+        self._current = np.zeros(_CHECKPOINTS + 1, dtype=np.int64)
+        # No op has run yet: everything is to be simulated.
+        self._first: int | None = None
+        self._simulate(-1.0)
+
+    @property
+    def _end(self) -> int:
+        return 2 * _CHECKPOINTS + int(self._current[-1])
+
+    def _simulate(self, change_s: float) -> None:
+        self._first = kernels.resimulate(
+            self._p, self.assignment, self._states, self._current, change_s, *self._options
+        )
+
+    def _apply(self, ops: Ints, targets: Ints) -> None:
+        moved = ops[self.assignment[ops] != targets]
+        change_s = kernels.first_change_s(self._p, self._states.end_s[self._end], moved)
+        self.assignment[ops] = targets
+        self._simulate(change_s)
+
+    def move(self, ops: Ints, targets: Ints) -> float:
+        self._apply(ops, targets)
+        if not np.isfinite(self._p.seconds[ops, targets]).all():
+            return float("inf")
+        if self._p.limited:
+            end = kernels.slot(self._states, self._end)
+            peak = dataflow_peak(self._p, self.assignment, end)
+            if (peak > self._p.memory_bytes).any():
+                return float("inf")
+        return float(self._states.clock_s[self._end, 0])
+
+    def undo(self, ops: Ints, targets: Ints, seconds: float) -> None:
+        if self._first is None:
+            self._apply(ops, targets)
+        else:
+            self.assignment[ops] = targets
+            kernels.restore(self._current, self._first)
+        # The states beside are now those of the move that was taken back, not of the one before.
+        self._first = None
+
+
+class _WholeEngine:
+    """Values the whole placement at every move."""
+
+    def __init__(self, problem: Problem, assignment: Ints) -> None:
+        self.assignment = assignment
+        self._problem = problem
+
+    def move(self, ops: Ints, targets: Ints) -> float:
+        self.assignment[ops] = targets
+        return float(evaluate(self._problem, self.assignment[np.newaxis])[0])
+
+    def undo(self, ops: Ints, targets: Ints, seconds: float) -> None:
+        self.assignment[ops] = targets

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -119,4 +119,7 @@ def minimum_cut(problem: Problem) -> tuple[float, Ints]:
     network = cut_network(problem)
     side = source_side(network)
     assignment = np.where(side[: problem.num_units], 0, 1).astype(np.int32)[problem.units]
-    return float(latency(problem, assignment[np.newaxis])[0]), frozen(assignment, np.int32)
+    # Values are those of the cut: without memory limits, which evaluate would hold it to.
+    memory = np.full(problem.num_devices, np.inf)
+    free = replace(problem, limits=replace(problem.limits, memory_bytes=memory))
+    return float(evaluate(free, assignment[np.newaxis])[0]), frozen(assignment, np.int32)

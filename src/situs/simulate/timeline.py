@@ -1,4 +1,4 @@
-"""When every op and transfer of a placement runs, and what its latency hangs on."""
+"""When every op and transfer of a placement starts and ends, and what the latency hangs on."""
 
 from __future__ import annotations
 
@@ -6,164 +6,137 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from situs.core import Dataflow, Offload, Problem, Sequential
+from situs.core import Dataflow, Pipeline, Problem, violation
 from situs.errors import PlacementError, ProblemError
 from situs.graph.arrays import Floats, Ints, frozen
-from situs.simulate._dataflow_kernels import simulate, workspace
-from situs.simulate.evaluate import checked, evaluate
-from situs.simulate.memory import explain
-from situs.simulate.ranks import dispatch_keys, flow_options
-from situs.simulate.tables import tables
+from situs.simulate._dataflow_kernels import TRANSFERS, dataflow, new_state
+from situs.simulate._kernels import sequential_schedule
+from situs.simulate.arrays import problem_arrays
+from situs.simulate.evaluate import checked
 
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """The schedule of one placement under its problem's execution model.
-
-    Axes: ``N`` ops, ``X`` transfers. Under ``sequential``, ops run one after another in topological
-    order, and a transfer runs just before its first reader. Under ``pipeline``, this is one request
-    on its own, as ``dataflow`` would run it; the time per request is ``seconds``.
+    """A simulated schedule. Axes: ``N`` ops, ``M`` transfers.
 
     Attributes:
-        assignment: ``int32[N]``.
-        start_s: ``float64[N]``.
-        end_s: ``float64[N]``.
-        tensor: ``int32[X]`` tensor of each transfer.
-        source: ``int32[X]`` device that it leaves.
-        target: ``int32[X]`` device that it reaches.
-        reader: ``int32[X]`` first op that waits for it.
-        sent_s: ``float64[X]`` start of the transfer.
-        received_s: ``float64[X]`` end on the link; readable ``boundary_s[target]`` later.
-        critical_path: Ops of a longest chain of waits, first to last: each started when the one
-            before it ended, delivered its tensor, or left its stream.
-        seconds: Value of the placement under the problem's model, s.
+        problem: What was placed.
+        assignment: ``int32[N]`` device of each op.
+        start_s: ``float64[N]`` start of each op, s.
+        end_s: ``float64[N]`` end of each op, s.
+        tensor: ``int32[M]`` tensor that each transfer moves, in order of start.
+        source: ``int32[M]`` device that it leaves.
+        target: ``int32[M]`` device that it reaches.
+        transfer_start_s: ``float64[M]``, s.
+        transfer_end_s: ``float64[M]``, s; the target's ``boundary_s`` comes after it.
+        critical_path: ``int32[K]`` ops, first to last, each of which had to end for the next to
+            start: its tensor was awaited, or its device or link was in use.
     """
 
+    problem: Problem
     assignment: Ints
     start_s: Floats
     end_s: Floats
     tensor: Ints
     source: Ints
     target: Ints
-    reader: Ints
-    sent_s: Floats
-    received_s: Floats
-    critical_path: tuple[int, ...]
-    seconds: float
+    transfer_start_s: Floats
+    transfer_end_s: Floats
+    critical_path: Ints
+
+    @property
+    def seconds(self) -> float:
+        """Latency: when the last op ends, s."""
+        return float(self.end_s.max(initial=0.0))
 
 
 def timeline(problem: Problem, assignment: Ints) -> Timeline:
-    """Schedule one assignment ``int32[N]``.
+    """Simulate ``int32[N]`` and keep the schedule.
+
+    Under ``sequential`` ops run in topological order, and a tensor is moved just before its first
+    reader on the other device.
 
     Raises:
-        PlacementError: If it breaks a hard rule or uses a missing link.
-        ProblemError: Under ``Offload``, whose calls have no order of ops inside.
+        ProblemError: If the model is ``pipeline``, whose steady state has loads but no schedule.
+        PlacementError: If an op is not allowed, a unit is split, or a link is missing.
     """
-    if isinstance(problem.model, Offload):
-        raise ProblemError("an offload problem has no timeline; use sequential or dataflow")
-    a = checked(problem, np.asarray(assignment)[np.newaxis])[0]
-    seconds = float(evaluate(problem, a[np.newaxis])[0])
-    if not np.isfinite(seconds):
-        reason = explain(problem, a) or "a tensor has no link, or a device's ops are not contiguous"
-        raise PlacementError(f"no timeline: {reason}")
-    if isinstance(problem.model, Dataflow):
-        return _flow(problem, a, problem.model, seconds)
-    if isinstance(problem.model, Sequential):
-        return _one_by_one(problem, a, seconds)
-    return _flow(problem, a, Dataflow(), seconds)
-
-
-def transfers(problem: Problem, a: Ints, per_edge: bool = False) -> Ints:
-    """``int32[X]`` edges that carry a transfer: the first one of each tensor and destination."""
-    graph = problem.graph
-    source, target = a[graph.edge_producer], a[graph.consumer_ops]
-    crossing = np.flatnonzero(source != target)
-    if not per_edge:
-        keys = graph.edge_tensor[crossing].astype(np.int64) * problem.num_devices + target[crossing]
-        _, first = np.unique(keys, return_index=True)
-        crossing = crossing[np.sort(first)]
-    return frozen(crossing, np.int32)
-
-
-def _flow(problem: Problem, a: Ints, model: Dataflow, seconds: float) -> Timeline:
-    graph = problem.graph
-    w = workspace(problem.num_ops, graph.num_edges, problem.num_devices)
-    simulate(a, tables(problem), dispatch_keys(problem), *flow_options(model), w)
-    edges = transfers(problem, a, model.charge == "edge")
-    target = a[graph.consumer_ops[edges]]
-    received = w.arrived_s[edges] - problem.costs.boundary_s[target]
+    model, p = problem.model, problem_arrays(problem)
+    if isinstance(model, Pipeline):
+        raise ProblemError("a pipeline has no timeline; simulate sequential or dataflow")
+    array = checked(problem, np.asarray(assignment)[np.newaxis])[0]
+    broken = violation(problem, array)
+    if broken is not None:
+        raise PlacementError(f"no timeline: {broken}")
+    s = new_state(problem.num_ops, problem.num_devices, problem.graph.num_edges)
+    if isinstance(model, Dataflow):
+        per_edge = model.charge == "edge"
+        latency = dataflow(p, array, s, model.dispatch == "fifo", model.links == "shared", per_edge)
+    else:
+        latency = sequential_schedule(p, array, s)
+    if np.isinf(latency):
+        raise PlacementError("no timeline: a tensor must move between devices that have no link")
+    count = int(s.counts[TRANSFERS])
+    order = np.argsort(s.moved_s[:count, 0], kind="stable")
+    moved, moved_s = s.moved[order], s.moved_s[order]
+    path = (
+        _critical_path(problem, array, s.start_s, s.end_s, moved, moved_s)
+        if isinstance(model, Dataflow)
+        else list(range(problem.num_ops))
+    )
     return Timeline(
-        frozen(a, np.int32),
-        frozen(w.start_s, np.float64),
-        frozen(w.end_s, np.float64),
-        frozen(graph.edge_tensor[edges], np.int32),
-        frozen(a[graph.edge_producer[edges]], np.int32),
-        frozen(target, np.int32),
-        frozen(graph.consumer_ops[edges], np.int32),
-        frozen(w.sent_s[edges], np.float64),
-        frozen(np.maximum(received, w.sent_s[edges]), np.float64),
-        _critical(problem, a, w.start_s, w.end_s, w.order),
-        seconds,
+        problem,
+        frozen(array, np.int32),
+        frozen(s.start_s, np.float64),
+        frozen(s.end_s, np.float64),
+        frozen(moved[:, 0], np.int32),
+        frozen(moved[:, 1], np.int32),
+        frozen(moved[:, 2], np.int32),
+        frozen(moved_s[:, 0], np.float64),
+        frozen(moved_s[:, 1], np.float64),
+        frozen(path, np.int32),
     )
 
 
-def _critical(
-    problem: Problem, a: Ints, start: Floats, end: Floats, order: Ints
-) -> tuple[int, ...]:
-    """Walk back from the op that ends last, always to the wait that was over last."""
-    if not problem.num_ops:
-        return ()
-    graph = problem.graph
-    offsets, tensors = graph.inputs
-    place = np.empty(problem.num_ops, dtype=np.int64)
-    place[order] = np.arange(problem.num_ops)
-    path = [int(order[np.argmax(end[order])])]
-    while start[path[-1]] > 0:
-        i = path[-1]
-        before = order[: place[i]]
-        same = before[(a[before] == a[i]) & (end[before] == start[i])]
-        if len(same):
-            # The stream that it took over was left at this very instant.
-            path.append(int(same[-1]))
-            continue
-        producers = graph.tensor_producer[tensors[offsets[i] : offsets[i + 1]]]
-        if not len(producers):
-            break
-        remote = producers[a[producers] != a[i]]
-        candidates = remote if len(remote) else producers
-        path.append(int(candidates[np.argmax(end[candidates])]))
-    return tuple(reversed(path))
+def _critical_path(
+    problem: Problem, a: Ints, start: Floats, end: Floats, moved: Ints, moved_s: Floats
+) -> list[int]:
+    """Walk back from the op that ends last, to what ended when it could start."""
+    producer = problem.graph.tensor_producer
+    offsets, inputs = problem.graph.inputs
+    by_tensor: dict[int, list[int]] = {}
+    by_link_end: dict[tuple[int, int, float], int] = {}
+    for k, (t, source, target, _) in enumerate(moved.tolist()):
+        by_tensor.setdefault(t, []).append(k)
+        if moved_s[k, 1] > moved_s[k, 0]:
+            by_link_end[source, target, float(moved_s[k, 1])] = k
+    by_device_end: dict[tuple[int, float], list[int]] = {}
+    for i in range(problem.num_ops):
+        by_device_end.setdefault((int(a[i]), float(end[i])), []).append(i)
 
+    def awaited(i: int) -> int | None:
+        """The op whose tensor, or whose turn on link or device, let ``i`` start."""
+        for t in inputs[offsets[i] : offsets[i + 1]].tolist():
+            u = int(producer[t])
+            if a[u] == a[i]:
+                if end[u] == start[i]:
+                    return u
+                continue
+            for k in by_tensor[t]:
+                d, reader = int(moved[k, 2]), int(moved[k, 3])
+                if d != a[i] or reader not in (-1, i):
+                    continue
+                if moved_s[k, 1] + problem.costs.boundary_s[d] == start[i]:
+                    while moved_s[k, 0] > end[producer[moved[k, 0]]]:
+                        k = by_link_end[int(moved[k, 1]), d, float(moved_s[k, 0])]
+                    return int(producer[moved[k, 0]])
+        before = by_device_end.get((int(a[i]), float(start[i])), [])
+        return next((j for j in before if j not in seen), None)
 
-def _one_by_one(problem: Problem, a: Ints, seconds: float) -> Timeline:
-    graph, costs = problem.graph, problem.costs
-    edges = transfers(problem, a)
-    edges = edges[np.argsort(graph.consumer_ops[edges], kind="stable")]
-    tensor, reader = graph.edge_tensor[edges], graph.consumer_ops[edges]
-    source, target = a[graph.edge_producer[edges]], a[reader]
-    moved = costs.transfer_s(tensor, source, target)
-    # What happens in order: the transfers of an op, each with its start-up, then the op.
-    position = np.concatenate([reader, np.arange(problem.num_ops)])
-    kind = np.concatenate([np.zeros(len(edges)), np.ones(problem.num_ops)])
-    took = np.concatenate(
-        [moved + costs.boundary_s[target], costs.seconds[np.arange(problem.num_ops), a]]
-    )
-    order = np.lexsort((kind, position))
-    ends = np.empty(len(took))
-    ends[order] = np.cumsum(took[order])
-    starts = np.empty(len(took))
-    starts[order] = np.concatenate(([0.0], ends[order][:-1]))[: len(took)]
-    x = len(edges)
-    return Timeline(
-        frozen(a, np.int32),
-        frozen(starts[x:], np.float64),
-        frozen(ends[x:], np.float64),
-        frozen(tensor, np.int32),
-        frozen(source, np.int32),
-        frozen(target, np.int32),
-        frozen(reader, np.int32),
-        frozen(starts[:x], np.float64),
-        frozen(np.minimum(starts[:x] + moved, ends[:x]), np.float64),
-        tuple(range(problem.num_ops)),
-        seconds,
-    )
+    last = int(np.argmax(end)) if len(end) else None
+    path: list[int] = []
+    seen: set[int] = set()
+    while last is not None:
+        path.append(last)
+        seen.add(last)
+        last = awaited(last) if start[last] > 0 else None
+    return path[::-1]

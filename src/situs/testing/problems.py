@@ -5,10 +5,11 @@ Unless said otherwise a transfer costs 1 s whatever it carries, and a tensor has
 - ``chain3``: a -> b -> c; seconds on (D0, D1): a (1, 4), b (4, 1), c (1, 4).
   Sequential: D0 alone 6, D1 alone 9, best 5 = D0 D1 D0 (1 + 1 + 1 + 2 transfers).
 - ``diamond4``: a -> (b, c) -> d; every op 2 s on both devices.
-  Sequential best 8 (uniform). Dataflow best 7: a and b on one device, c and d on the other: c ends
-  at 2 + 1 + 2, just when b's tensor arrives; with 0.25 s transfers 6.25. Pipeline best 4.
+  Sequential best 8 (uniform). Dataflow best 7: a and b on one device, c and d on the other; c runs
+  from 3 to 5, b is there at 5, d ends at 7. With 0.25 s transfers 2 + 0.25 + 2 + 2 = 6.25.
 - ``fork_join``: a -> (b1, b2) -> c with b's of 4 s, a and c of 1 s, transfers 0.5 s.
-  Dataflow: uniform 10, split 1 + 0.5 + 4 + 1 = 6.5 with the join where the later branch is.
+  Dataflow: uniform 10; best a and b1 on one device, b2 and c on the other: 1 + 0.5 + 4 + 1 = 6.5
+  (c on a's device: 7, as b2 must come back).
 - ``two_islands``: two unconnected ops of 3 s. Dataflow best 3, sequential best 6, pipeline best 3.
 - ``memory_tight``: a -> b, 1 s each on D0, 2 s each on D1, each with 60 B of constants; D0 holds
   100 B. Sequential best within memory: 1 + 1 + 2 = 4 (split) = 4 (both on D1); D0 alone (2) is

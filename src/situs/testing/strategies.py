@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from hypothesis import strategies as st
 
-from situs.core import ExecutionModel, Limits, Problem, Sequential
+from situs.core import Dataflow, ExecutionModel, Limits, Pipeline, Problem, Sequential
 from situs.costs import MODELLED, CostTable
 from situs.graph import Graph, OpSpec, build_graph
 from situs.hardware import Cluster, Device, Link
@@ -47,12 +49,14 @@ def graphs(draw: st.DrawFn, min_ops: int = 1, max_ops: int = 8, colocation: bool
     return build_graph("random", ops, constants)
 
 
-def clusters(devices: int, streams: tuple[int, ...] = ()) -> Cluster:
+def clusters(devices: int, streams: Sequence[int] | None = None) -> Cluster:
     """A fully linked cluster of ``devices`` plain devices named ``D0``, ``D1``, ..."""
     names = [f"D{i}" for i in range(devices)]
     counts = streams or (1,) * devices
     return Cluster(
-        tuple(Device(name, streams=k) for name, k in zip(names, counts, strict=True)),
+        tuple(
+            Device(name, streams=k) for name, k in zip(names, streams or [1] * devices, strict=True)
+        ),
         tuple(Link(a, b) for a in names for b in names if a != b),
         "random",
     )
@@ -85,6 +89,20 @@ def cost_tables(draw: st.DrawFn, graph: Graph, devices: int, unsupported: bool =
     )
 
 
+def execution_models() -> st.SearchStrategy[ExecutionModel]:
+    """Every execution model with every value of its options."""
+    return st.one_of(
+        st.just(Sequential()),
+        st.builds(
+            Dataflow,
+            st.sampled_from(["priority", "fifo"]),
+            st.sampled_from(["shared", "unlimited"]),
+            st.sampled_from(["tensor", "edge"]),
+        ),
+        st.builds(Pipeline, st.sampled_from(["link", "staged"]), st.booleans()),
+    )
+
+
 @st.composite
 def problems(
     draw: st.DrawFn,
@@ -95,15 +113,17 @@ def problems(
     colocation: bool = False,
     unsupported: bool = True,
     streams: bool = False,
+    memory: bool = False,
 ) -> Problem:
-    """Random small problems under a given execution model; ``streams``: of one to three."""
+    """Random small problems; with ``streams`` and ``memory``, devices differ in these too."""
     graph = draw(graphs(min_ops, max_ops, colocation))
     d = devices if isinstance(devices, int) else draw(devices)
     costs = draw(cost_tables(graph, d, unsupported))
     chosen = draw(model) if isinstance(model, st.SearchStrategy) else model
-    count = st.integers(1, 3) if streams else st.just(1)
-    cluster = clusters(d, tuple(draw(st.lists(count, min_size=d, max_size=d))))
-    return Problem(graph, cluster, costs, chosen, Limits(memory_bytes=np.full(d, np.inf)))
+    parallel = draw(st.lists(st.integers(1, 3), min_size=d, max_size=d)) if streams else None
+    bytes_or_none = st.one_of(st.just(np.inf), st.integers(0, 6000).map(float))
+    sizes = draw(st.lists(bytes_or_none, min_size=d, max_size=d)) if memory else [np.inf] * d
+    return Problem(graph, clusters(d, parallel), costs, chosen, Limits(np.array(sizes)))
 
 
 @st.composite

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import openvino as ov
 
 SINKS = frozenset(("Result", "Assign"))
+_TIED_BYTES = 1024
 BODIES = frozenset(("If", "Loop", "TensorIterator"))
 _VARY = frozenset(("Parameter", "ReadValue", "RandomUniform", "Multinomial"))
 
@@ -28,9 +29,11 @@ class Tensor:
 
 @dataclass(slots=True)
 class Row:
-    """A node: ``sources`` are ``(row, port)``; ``varies`` if it depends on an input or on chance.
+    """A node; ``sources`` are ``(row, port)``.
 
-    ``constants`` are the keys and sizes of a Constant itself or of those inside an op's bodies.
+    It ``varies`` if it depends on an input, a state or chance, and is ``placed`` if it is an op of
+    the graph, not part of a constant. ``constants`` are the keys and sizes of a Constant itself,
+    or of those inside an op's bodies.
     """
 
     node: ov.Node
@@ -39,13 +42,9 @@ class Row:
     sources: list[tuple[int, int]]
     outputs: list[Tensor]
     varies: bool
+    placed: bool
     flop: float = 0.0
     constants: dict[Any, int] = field(default_factory=dict)
-
-    @property
-    def placed(self) -> bool:
-        """Whether the node is an op of the graph, not part of a constant."""
-        return self.varies or self.type in SINKS
 
 
 def varies(node: Any, kind: str) -> bool:
@@ -72,13 +71,15 @@ def read_table(model: ov.Model) -> list[Row]:
         kind = node.get_type_name()
         values = () if kind in ("Constant", "Parameter") else node.input_values()
         sources = [(number[v.get_node().get_instance_id()], v.get_index()) for v in values]
+        changes = any(rows[s].varies for s, _ in sources) or varies(node, kind)
         row = Row(
             node,
             node.get_friendly_name(),
             kind,
             sources,
             [_tensor(node, i, tensors) for i in range(node.get_output_size())],
-            any(rows[s].varies for s, _ in sources) or varies(node, kind),
+            changes,
+            changes or kind in SINKS,
         )
         if kind == "Constant":
             row.constants = _constant(node, row.outputs[0])
@@ -117,8 +118,9 @@ def _tensor(node: ov.Node, port: int, known: dict[tuple[str, str], Tensor]) -> T
 
 def _constant(node: Any, tensor: Tensor) -> dict[Any, int]:
     size = int(node.get_byte_size())
-    # Tied weights are separate nodes over one piece of memory: it is counted once.
-    if size < 64 or tensor.dtype == "string":
+    # Tied weights are separate nodes over one piece of memory: it is counted once. Taking the
+    # address is slow, and small constants do not matter.
+    if size < _TIED_BYTES or tensor.dtype == "string":
         return {node.get_instance_id(): size}
     address = node.data.__array_interface__["data"][0]
     return {(address, size): size}

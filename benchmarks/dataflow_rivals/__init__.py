@@ -1,0 +1,1 @@
+"""The dataflow model written by other means, to compare speed and values with."""
