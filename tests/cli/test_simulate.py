@@ -6,7 +6,7 @@ import typer
 from typer.testing import CliRunner
 
 from situs.cli.simulate import simulate
-from situs.errors import ClusterError, ParameterError
+from situs.errors import ClusterError, ParameterError, ProblemError
 
 app = typer.Typer()
 app.command()(simulate)
@@ -22,13 +22,27 @@ def run(*arguments: str) -> str:
 def test_simulates_on_a_machine_that_is_not_here(squeezenet: Path, tmp_path: Path) -> None:
     trace = tmp_path / "trace.json"
     options = ["--cluster", "rtx-4090", "--placement", "cuda:0", "--trace", str(trace)]
-    for model in ("sequential", "dataflow", "pipeline"):
+    for model in ("sequential", "dataflow"):
         record = json.loads(run(str(squeezenet), *options, "--execution-model", model, "--json"))
         assert record["simulated"] is True
         assert 0 < record["lower_bound_s"] <= record["simulated_s"] < 1
         events = json.loads(trace.read_text())["traceEvents"]
-        rows = {e["args"]["name"] for e in events if e["name"] == "thread_name"}
-        assert rows == {"cuda:0"}
+        spans = [e for e in events if e["ph"] == "X"]
+        assert [e["ts"] for e in spans] == sorted(e["ts"] for e in spans)
+        until: dict[tuple[int, int], float] = {}
+        for e in spans:
+            row = e["pid"], e["tid"]
+            assert e["ts"] >= until.get(row, 0.0) - 1e-6
+            until[row] = e["ts"] + e["dur"]
+        names = " ".join(e["args"].get("name", "") for e in events)
+        assert "cuda:0" in names
+        assert "simulated" in names
+    record = json.loads(
+        run(str(squeezenet), *options[:4], "--execution-model", "pipeline", "--json")
+    )
+    assert 0 < record["lower_bound_s"] <= record["simulated_s"]
+    with pytest.raises(ProblemError, match="timeline"):
+        run(str(squeezenet), *options, "--execution-model", "pipeline")
     assert "simulated" in run(str(squeezenet), *options)
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from situs.core import Dataflow, Offload, Pipeline, Problem
 from situs.errors import ProblemError
-from situs.simulate import bound, evaluate, explain
+from situs.simulate import bound, evaluate, memory_shortfall
 from situs.testing.instances import load_instance
 
 FOLDER = next(
@@ -73,7 +73,7 @@ def test_one_accelerator_throughput(name: str) -> None:
         assert value == pytest.approx(loaded, rel=1e-12)
     else:
         assert value == np.inf
-        text = explain(problem, uniform(problem, 1)[0])
+        text = memory_shortfall(problem, uniform(problem, 1)[0])
         assert text is not None
         assert text.startswith("ACC0 is short of")
     assert bound(problem).seconds <= alone * 1.01

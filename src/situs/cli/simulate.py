@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from json import dumps
 from pathlib import Path
 from typing import Annotated
 
@@ -34,7 +35,14 @@ from situs.costs import roofline
 from situs.errors import ParameterError, PlacementError
 from situs.graph.arrays import Ints
 from situs.hardware import Cluster, catalogue, load_cluster
-from situs.simulate import bound, evaluate, explain, peak_memory, timeline, trace_json
+from situs.simulate import (
+    bound,
+    evaluate,
+    memory_shortfall,
+    peak_memory,
+    timeline,
+    trace_events,
+)
 
 MODELS: dict[str, ExecutionModel] = {
     "sequential": Sequential(),
@@ -78,11 +86,14 @@ def simulate(
     assignment = _assignment(problem, placement, machine)
     seconds = float(evaluate(problem, assignment[np.newaxis])[0])
     best = bound(problem)
-    peak = peak_memory(problem, assignment)
     feasible = math.isfinite(seconds)
-    reason = None if feasible else explain(problem, assignment) or "a tensor has no link"
+    peak = peak_memory(problem, assignment)
+    reason = None
+    if not feasible:
+        reason = memory_shortfall(problem, assignment) or "a tensor has no link to travel on"
     if trace is not None:
-        write_text(trace, trace_json(problem, timeline(problem, assignment)))
+        events = trace_events(timeline(problem, assignment))
+        write_text(trace, dumps({"traceEvents": events, "displayTimeUnit": "ms"}) + "\n")
     counts = Placement(graph.fingerprint, machine.names, assignment).counts()
     if json:
         print_json(

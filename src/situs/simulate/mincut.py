@@ -10,7 +10,7 @@ from situs.core import Problem, Sequential
 from situs.errors import ProblemError
 from situs.graph.arrays import Bools, Floats, Ints, frozen
 from situs.simulate._flow_kernels import max_flow, residual_arcs
-from situs.simulate.evaluate import latency
+from situs.simulate.evaluate import evaluate
 
 _LARGEST = 2.0**60
 

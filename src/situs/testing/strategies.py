@@ -52,7 +52,6 @@ def graphs(draw: st.DrawFn, min_ops: int = 1, max_ops: int = 8, colocation: bool
 def clusters(devices: int, streams: Sequence[int] | None = None) -> Cluster:
     """A fully linked cluster of ``devices`` plain devices named ``D0``, ``D1``, ..."""
     names = [f"D{i}" for i in range(devices)]
-    counts = streams or (1,) * devices
     return Cluster(
         tuple(
             Device(name, streams=k) for name, k in zip(names, streams or [1] * devices, strict=True)
