@@ -21,7 +21,7 @@ import openvino as ov
 from openvino import opset13 as ops
 
 from situs import api
-from situs.core import Dataflow, Flag, Measurement, Placement
+from situs.core import Flag, Measurement, Placement
 from situs.executors import Realised
 from situs.executors.openvino_hetero import HeteroExecutor
 from situs.executors.openvino_parallel import ParallelExecutor
@@ -113,9 +113,7 @@ def models() -> dict[str, ov.Model]:
 
 
 def candidates_of(problem: Any, engine: str, placers: list[str], seed: int) -> list[Candidate]:
-    from dataclasses import replace
-
-    meant = replace(problem, model=Dataflow()) if engine == "parallel" else problem
+    meant = api.for_engine(problem, engine)
     _, found = api.find_candidates(meant, placers, seed, Flag(), engine)
     return [c for c in found if c.placement.uniform_device is None]
 
@@ -207,7 +205,7 @@ def boundary_cost(seed: int) -> dict[str, Any]:
     cut = Placement(graph.fingerprint, cluster.names, wish[first][graph.units])
     whole = Placement(graph.fingerprint, cluster.names, np.zeros(graph.num_ops, dtype=np.int32))
     inputs = random_inputs(imported.model, np.random.default_rng(seed))
-    hetero, parallel = HeteroExecutor(cluster), ParallelExecutor(cluster)
+    parallel = ParallelExecutor(cluster)
     unpinned = Cluster(
         tuple(with_properties(d, {"ENABLE_CPU_PINNING": "NO"}) for d in cluster.devices)
     )

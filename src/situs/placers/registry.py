@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 
-from situs.errors import ParameterError
+from situs.errors import MissingExtraError, ParameterError
 from situs.placers.parameters import split_spec, with_parameters
 from situs.placers.placer import Placer
 
@@ -91,6 +92,38 @@ def _mincut() -> type[Placer]:
     return MinCut
 
 
+def _contiguous() -> type[Placer]:
+    from situs.placers.exact.contiguous import Contiguous
+
+    return Contiguous
+
+
+def _milp() -> type[Placer]:
+    from situs.placers.exact.milp import MILP
+
+    return MILP
+
+
+def _cpsat() -> type[Placer]:
+    if find_spec("ortools") is None:
+        raise MissingExtraError("ortools", "solve")
+    from situs.placers.exact.cpsat import CPSAT
+
+    return CPSAT
+
+
+def _auto() -> type[Placer]:
+    from situs.placers.auto import Auto
+
+    return Auto
+
+
+def _search() -> type[Placer]:
+    from situs.placers.search import Search
+
+    return Search
+
+
 LOADERS: dict[str, Callable[[], type[Placer]]] = {
     "single": _single,
     "openvino-auto": _openvino_auto,
@@ -105,6 +138,11 @@ LOADERS: dict[str, Callable[[], type[Placer]]] = {
     "m-sct": _m_sct,
     "m-topo": _m_topo,
     "critical-path": _critical_path,
+    "contiguous": _contiguous,
+    "milp": _milp,
+    "cp-sat": _cpsat,
+    "search": _search,
+    "auto": _auto,
 }
 
 

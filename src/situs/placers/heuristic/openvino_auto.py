@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from situs.core import Objective, Problem, RealClock, Result, Stop
-from situs.placers.heuristic.valued import best_of
+from situs.placers.candidates import best_of
 from situs.placers.parameters import parameter_texts
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from situs.core import Dataflow, Objective, Problem, Result
 from situs.graph.arrays import Floats, Ints, frozen
+from situs.placers.candidates import best_of
 from situs.placers.heuristic import _schedule_kernels as kernels
-from situs.placers.heuristic.valued import best_of
 
 
 @dataclass(frozen=True, eq=False)

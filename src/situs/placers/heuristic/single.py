@@ -9,7 +9,7 @@ import numpy as np
 
 from situs.core import Objective, Problem, RealClock, Result, Stop
 from situs.errors import ParameterError
-from situs.placers.heuristic.valued import best_of
+from situs.placers.candidates import best_of
 from situs.placers.parameters import parameter_texts
 
 
