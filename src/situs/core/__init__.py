@@ -1,7 +1,7 @@
 """Problems, placements, objectives, stopping rules, results and the clock."""
 
 from situs.core.clock import Clock, FakeClock, RealClock
-from situs.core.model import Dataflow, ExecutionModel, Pipeline, Sequential
+from situs.core.model import Dataflow, ExecutionModel, Offload, Pipeline, Sequential
 from situs.core.objective import Evaluation, Objective
 from situs.core.placement import Placement, count_subgraphs, place, violation
 from situs.core.problem import Limits, Problem
@@ -34,6 +34,7 @@ __all__ = [
     "Measurement",
     "Never",
     "Objective",
+    "Offload",
     "Pipeline",
     "Placement",
     "Problem",

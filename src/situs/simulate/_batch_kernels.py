@@ -5,10 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from situs.graph.arrays import Floats, Ints
+from situs.graph.arrays import Bools, Floats, Ints
 from situs.simulate._dataflow_kernels import dataflow, new_state
 from situs.simulate._kernels import keeps_units, pipeline, sequential
-from situs.simulate._memory_kernels import dataflow_peak, pipeline_peak, sequential_peak
+from situs.simulate._memory_kernels import (
+    dataflow_peak,
+    offload_peak,
+    pipeline_peak,
+    sequential_peak,
+)
+from situs.simulate._offload_kernels import new_buffers, offload
 from situs.simulate.arrays import ProblemArrays
 
 
@@ -38,11 +44,27 @@ def dataflow_batch(
 
 @njit(cache=True, nogil=True)
 def pipeline_batch(
-    p: ProblemArrays, assignments: Ints, staged: bool, contiguous: bool, out: Floats
+    p: ProblemArrays,
+    assignments: Ints,
+    staged: bool,
+    contiguous: bool,
+    backward: Bools,
+    out: Floats,
 ) -> None:
     """Loads of the busiest part into ``out``, s; ``inf`` where a rule or a limit is broken."""
     for b in range(len(assignments)):
         a = assignments[b]
-        out[b] = pipeline(p, a, staged, contiguous) if keeps_units(p, a) else np.inf
+        out[b] = pipeline(p, a, staged, contiguous, backward) if keeps_units(p, a) else np.inf
         if p.limited and out[b] < np.inf and (pipeline_peak(p, a) > p.memory_bytes).any():
+            out[b] = np.inf
+
+
+@njit(cache=True, nogil=True)
+def offload_batch(p: ProblemArrays, assignments: Ints, calls: int, out: Floats) -> None:
+    """Latencies into ``out``, s; ``inf`` where a rule or a memory limit is broken."""
+    buffers = new_buffers(assignments.shape[1], len(p.boundary_s))
+    for b in range(len(assignments)):
+        a = assignments[b]
+        out[b] = offload(p, a, calls, buffers) if keeps_units(p, a) else np.inf
+        if p.limited and out[b] < np.inf and (offload_peak(p, a, calls) > p.memory_bytes).any():
             out[b] = np.inf

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from situs.graph.arrays import Ints
+from situs.graph.arrays import Bools, Ints
 from situs.simulate._dataflow_kernels import TRANSFERS, State
 from situs.simulate.arrays import ProblemArrays
 
@@ -41,26 +41,31 @@ def sequential(p: ProblemArrays, assignment: Ints) -> float:
 
 
 @njit(cache=True, nogil=True)
-def convex(p: ProblemArrays, assignment: Ints) -> bool:
-    """Whether no path leaves a device and comes back to it; for up to 64 devices."""
+def convex(p: ProblemArrays, assignment: Ints, backward: Bools) -> bool:
+    """Whether no path leaves a device and comes back to it, in either part; for up to 64 sets."""
     one = np.uint64(1)
+    devices = len(p.boundary_s)
     left = np.zeros(len(assignment), dtype=np.uint64)
     for i in range(len(assignment)):
-        here = one << np.uint64(assignment[i])
+        own = assignment[i] + devices * backward[i]
+        here = one << np.uint64(own)
         for k in range(p.input_offsets[i], p.input_offsets[i + 1]):
             u = p.tensor_producer[p.inputs[k]]
             left[i] |= left[u]
-            if assignment[u] != assignment[i]:
-                left[i] |= one << np.uint64(assignment[u])
+            other = assignment[u] + devices * backward[u]
+            if other != own:
+                left[i] |= one << np.uint64(other)
         if left[i] & here:
             return False
     return True
 
 
 @njit(cache=True, nogil=True)
-def pipeline(p: ProblemArrays, assignment: Ints, staged: bool, contiguous: bool) -> float:
+def pipeline(
+    p: ProblemArrays, assignment: Ints, staged: bool, contiguous: bool, backward: Bools
+) -> float:
     """Load of the busiest device or link, s per request."""
-    if contiguous and not convex(p, assignment):
+    if contiguous and not convex(p, assignment, backward):
         return np.inf
     d_count = len(p.boundary_s)
     device = np.zeros(d_count)

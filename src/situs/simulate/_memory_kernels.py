@@ -134,3 +134,12 @@ def pipeline_peak(p: ProblemArrays, assignment: Ints) -> Floats:
                 seen[d] = t
                 held[d] += p.tensor_bytes[t]
     return held
+
+
+@njit(cache=True, nogil=True)
+def offload_peak(p: ProblemArrays, assignment: Ints, calls: int) -> Floats:
+    """``float64[D]`` as ``pipeline_peak``; each call shows the sum over its accelerator, B."""
+    held = pipeline_peak(p, assignment)
+    for first in range(1, len(held), calls):
+        held[first : first + calls] = held[first : first + calls].sum()
+    return held

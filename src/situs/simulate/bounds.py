@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import coo_array, csr_array, hstack, vstack
 
-from situs.core import Dataflow, Problem, Sequential
+from situs.core import Dataflow, Offload, Problem, Sequential
 from situs.graph.arrays import Bools, Floats, frozen
 from situs.simulate._rank_kernels import upward_rank
 from situs.simulate.mincut import minimum_cut
@@ -43,6 +43,8 @@ def bound(problem: Problem) -> Bound:
             found.append(Bound(minimum_cut_s(problem), "minimum cut"))
         else:
             found.append(Bound(sequential_lp_s(problem), "cut relaxation"))
+    elif isinstance(problem.model, Offload):
+        found.append(Bound(critical_path_s(problem), "critical path"))
     else:
         found.append(Bound(area_s(problem), "area"))
         if isinstance(problem.model, Dataflow):
@@ -78,10 +80,11 @@ def minimum_cut_s(problem: Problem) -> float:
 
 
 def critical_path_s(problem: Problem) -> float:
-    """``dataflow``: the longest path, each op at its fastest, transfers free.
+    """``dataflow``, ``offload``: the longest path, each op at its fastest, transfers free.
 
     Proof: an op starts after its producers end, and runs for at least its least time; by induction
-    along a path its last op ends no earlier than the path's sum.
+    along a path its last op ends no earlier than the path's sum. A call of ``offload`` starts after
+    what it reads, and takes at least the sum of its ops, hence of the path's part inside it.
     """
     return float(_heads_and_tails(problem)[0].max(initial=0.0))
 

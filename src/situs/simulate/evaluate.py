@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from situs.core import Dataflow, Pipeline, Problem
+from situs.core import Dataflow, Offload, Pipeline, Problem
 from situs.errors import ProblemError
 from situs.graph.arrays import Floats, Ints
 from situs.simulate import _batch_kernels as kernels
@@ -29,7 +29,8 @@ def evaluate(problem: Problem, assignments: Ints, threads: int | None = None) ->
 
     Returns:
         ``float64[B]``, s; ``inf`` where an op is not allowed on its device, a unit is split, a
-        memory limit is broken, a missing link is needed, or ``Pipeline.contiguous`` is broken.
+        memory limit is broken, a missing link is needed, ``Pipeline.contiguous`` is
+        broken, or calls of ``Offload`` wait for each other.
 
     Raises:
         ProblemError: If the shape or a device number is wrong.
@@ -81,8 +82,14 @@ def _evaluate_into(problem: Problem, assignments: Ints, out: Floats) -> None:
             out,
         )
     elif isinstance(model, Pipeline):
-        if model.contiguous and problem.num_devices > _MASK_BITS:
-            raise ProblemError(f"contiguous pipelines are checked for up to {_MASK_BITS} devices")
-        kernels.pipeline_batch(p, assignments, model.transfers == "staged", model.contiguous, out)
+        sets = problem.num_devices * (2 if model.backward_types else 1)
+        if model.contiguous and sets > _MASK_BITS:
+            raise ProblemError(f"contiguous pipelines are checked for up to {_MASK_BITS} sets")
+        types = problem.graph.op_types
+        backward = np.array([kind in model.backward_types for kind in types], dtype=np.bool_)
+        staged = model.transfers == "staged"
+        kernels.pipeline_batch(p, assignments, staged, model.contiguous, backward, out)
+    elif isinstance(model, Offload):
+        kernels.offload_batch(p, assignments, model.calls, out)
     else:
         kernels.sequential_batch(p, assignments, out)

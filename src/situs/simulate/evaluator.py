@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from situs.core import Dataflow, Pipeline, Problem, violation
+from situs.core import Dataflow, Offload, Pipeline, Problem, violation
 from situs.errors import PlacementError, ProblemError
 from situs.graph.arrays import Ints, csr_from_pairs, frozen
 from situs.simulate import _move_kernels as kernels
@@ -60,7 +60,7 @@ class Evaluator:
         self._engine: _Engine
         if isinstance(problem.model, Dataflow):
             self._engine = _DataflowEngine(problem, problem.model, array)
-        elif isinstance(problem.model, Pipeline):
+        elif isinstance(problem.model, Pipeline | Offload):
             self._engine = _WholeEngine(problem, array)
         else:
             self._engine = _SequentialEngine(problem, array)

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from situs.core import Dataflow, Pipeline, Problem, violation
+from situs.core import Dataflow, Offload, Pipeline, Problem, violation
 from situs.errors import PlacementError
 from situs.graph.arrays import Floats, Ints
 from situs.simulate._dataflow_kernels import dataflow, new_state
-from situs.simulate._memory_kernels import dataflow_peak, pipeline_peak, sequential_peak
+from situs.simulate._memory_kernels import (
+    dataflow_peak,
+    offload_peak,
+    pipeline_peak,
+    sequential_peak,
+)
 from situs.simulate.arrays import problem_arrays
 from situs.simulate.evaluate import checked
 
@@ -17,7 +22,8 @@ def peak_memory(problem: Problem, assignment: Ints) -> Floats:
     """``float64[D]`` peak bytes per device of ``int32[N]``: constants and live tensors.
 
     ``sequential``: ops run in topological order. ``dataflow``: by the simulated schedule.
-    ``pipeline``: every tensor that a device writes or takes in is there at once.
+    ``pipeline``: every tensor that a device writes or takes in is there at once. ``offload``: so
+    too, and each call shows the sum over its accelerator.
 
     Raises:
         PlacementError: If an op is not allowed on its device, or a unit is split.
@@ -34,6 +40,8 @@ def peak_memory(problem: Problem, assignment: Ints) -> Floats:
         peak: Floats = dataflow_peak(p, array, state)
     elif isinstance(model, Pipeline):
         peak = pipeline_peak(p, array)
+    elif isinstance(model, Offload):
+        peak = offload_peak(p, array, model.calls)
     else:
         peak = sequential_peak(p, array)
     return peak

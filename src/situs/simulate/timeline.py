@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from situs.core import Dataflow, Pipeline, Problem, violation
+from situs.core import Dataflow, Offload, Pipeline, Problem, violation
 from situs.errors import PlacementError, ProblemError
 from situs.graph.arrays import Floats, Ints, frozen
 from situs.simulate._dataflow_kernels import TRANSFERS, dataflow, new_state
@@ -61,8 +61,9 @@ def timeline(problem: Problem, assignment: Ints) -> Timeline:
         PlacementError: If an op is not allowed, a unit is split, or a link is missing.
     """
     model, p = problem.model, problem_arrays(problem)
-    if isinstance(model, Pipeline):
-        raise ProblemError("a pipeline has no timeline; simulate sequential or dataflow")
+    if isinstance(model, Pipeline | Offload):
+        kind = type(model).__name__.lower()
+        raise ProblemError(f"{kind} has no timeline; simulate sequential or dataflow")
     array = checked(problem, np.asarray(assignment)[np.newaxis])[0]
     broken = violation(problem, array)
     if broken is not None:

@@ -136,3 +136,13 @@ def assignments(draw: st.DrawFn, problem: Problem) -> np.ndarray:
         dtype=np.int32,
     )
     return unit_device[problem.units]
+
+
+def random_rows(problem: Problem, seed: int, count: int) -> np.ndarray:
+    """``count`` random assignments ``int32[count, N]``; the last one may break hard rules."""
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(0, problem.num_devices, (count, problem.num_ops)).astype(np.int32)
+    for row in rows[:-1]:
+        for u, allowed in enumerate(problem.unit_allowed):
+            row[problem.units == u] = rng.choice(np.flatnonzero(allowed))
+    return rows
