@@ -38,7 +38,7 @@ from situs.importers import Imported, load_model
 from situs.placers import get_placer, parameter_texts
 from situs.profiling.costs import cost_table, fused_classes
 from situs.profiling.inputs import random_inputs
-from situs.profiling.links import measure_links
+from situs.profiling.links import LinkCosts, measure_links
 from situs.profiling.outcome import Outcome
 from situs.profiling.profile import Profile, profile
 from situs.profiling.trial import Candidate, run_trials
@@ -93,9 +93,17 @@ def devices(
 
 
 def measure_problem(
-    model: Imported, cluster: Cluster, seed: int = 0, on_event: OnEvent = _silent
+    model: Imported,
+    cluster: Cluster,
+    seed: int = 0,
+    executor: str = "hetero",
+    on_event: OnEvent = _silent,
 ) -> Problem:
-    """Profile a model on every device and measure the links: a problem with measured costs."""
+    """Profile a model on every device and measure the links: a problem with measured costs.
+
+    The execution model is the engine's: ``sequential`` for HETERO, ``dataflow`` for the parallel
+    engine; links are measured in that engine too.
+    """
     inputs = random_inputs(model.model, np.random.default_rng(seed))
     profiles: list[Profile] = []
     for d, device in enumerate(cluster.devices):
@@ -112,12 +120,34 @@ def measure_problem(
                 ),
             )
         )
-    links = measure_links(
-        cluster, on_pair=lambda a, b: on_event(f"measuring the link {a} - {b}", 0, 1)
-    )
+    links = _measured_links(cluster, executor, on_event)
     costs = cost_table(model.graph, profiles, links)
     limits = Limits(together=fused_classes(model.graph, profiles))
-    return Problem(model.graph, cluster, costs, limits=limits)
+    meant = Dataflow() if executor == "parallel" else Sequential()
+    return Problem(model.graph, cluster, costs, meant, limits)
+
+
+def _measured_links(cluster: Cluster, executor: str, on_event: OnEvent) -> LinkCosts:
+    engine = ParallelExecutor(cluster) if executor == "parallel" else HeteroExecutor(cluster)
+    return measure_links(
+        engine,
+        cluster,
+        on_pair=lambda a, b: on_event(f"measuring the link {a} - {b} ({executor})", 0, 1),
+    )
+
+
+def for_engine(problem: Problem, executor: str, on_event: OnEvent = _silent) -> Problem:
+    """The same problem as another engine sees it: its execution model and its links."""
+    links = _measured_links(problem.cluster, executor, on_event)
+    costs = replace(
+        problem.costs,
+        link_latency_s=links.latency_s,
+        link_s_per_byte=links.s_per_byte,
+        boundary_s=links.boundary_s,
+    )
+    return replace(
+        problem, costs=costs, model=Dataflow() if executor == "parallel" else Sequential()
+    )
 
 
 def find_candidates(
@@ -199,18 +229,19 @@ def place(
         raise ParameterError(f"executor {executor!r} is not one of {', '.join(EXECUTORS)}")
     imported = model if isinstance(model, Imported) else load(model, shapes)
     cluster = devices if isinstance(devices, Cluster) else _devices(devices, virtual, precision)
-    if executor != "hetero":
-        cluster = ParallelExecutor.prepared(cluster)
     ask: Stop = stop or Flag()
-    problem = measure_problem(imported, cluster, seed, on_event)
+    engines = ("hetero", "parallel") if executor == "auto" else (executor,)
+    problem = measure_problem(imported, cluster, seed, engines[0], on_event)
     results: list[Result] = []
     candidates: list[Candidate] = []
-    for name in ("hetero", "parallel") if executor == "auto" else (executor,):
-        meant = replace(problem, model=Dataflow() if name == "parallel" else Sequential())
-        found, proposed = find_candidates(meant, placers, seed, ask, name, on_event)
+    for name in engines:
+        seen = problem if name == engines[0] else for_engine(problem, name, on_event)
+        found, proposed = find_candidates(seen, placers, seed, ask, name, on_event)
         results += found
         # One device alone is the same under both engines.
-        candidates += [c for c in proposed if not candidates or c.placement.uniform_device is None]
+        candidates += [
+            c for c in proposed if name == engines[0] or c.placement.uniform_device is None
+        ]
     trials = run_trials(
         {"hetero": HeteroExecutor(cluster), "parallel": ParallelExecutor(cluster, problem.costs)},
         imported,

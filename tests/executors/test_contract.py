@@ -12,4 +12,4 @@ class TestHetero(ExecutorSuite):
 
 class TestParallel(ExecutorSuite):
     def executor(self, cluster: Cluster) -> Executor:
-        return ParallelExecutor(ParallelExecutor.prepared(cluster))
+        return ParallelExecutor(cluster)

@@ -42,6 +42,7 @@ def test_medians_are_right_and_every_sample_is_kept() -> None:
     assert comparison.ratio == 0.5
     assert comparison.faster
     assert not comparison.slower
+    assert first.cores == second.cores == 1.0
 
 
 def test_drift_cancels_in_the_paired_comparison() -> None:

@@ -112,6 +112,7 @@ def show(outcome: Outcome) -> None:
         ("measured", "right"),
         ("95 % interval", "right"),
         ("vs best single", "right"),
+        ("cores", "right"),
         ("outputs", "left"),
     ):
         table.add_column(heading, justify=justify)  # type: ignore[arg-type]
@@ -135,6 +136,7 @@ def show(outcome: Outcome) -> None:
             milliseconds(record["measured_s"]) + ("" if trial.final else " (screening)"),
             f"{milliseconds(interval[0])} - {milliseconds(interval[1])}",
             f"{(ratio[0] - 1) * 100:+.1f} %" if ratio else "",
+            f"{record['cores']:.1f}",
             "reference" if check is None else f"agree to {check.max_rel:.1e}",
         )
     out.print(table)

@@ -13,6 +13,10 @@ class Clock(Protocol):
         """Seconds since some fixed moment."""
         ...
 
+    def busy(self) -> float:
+        """Processor seconds that this process has used, over all its threads."""
+        ...
+
 
 class RealClock:
     """The machine's own monotone clock."""
@@ -20,6 +24,10 @@ class RealClock:
     def now(self) -> float:
         """Seconds of ``time.perf_counter``."""
         return time.perf_counter()
+
+    def busy(self) -> float:
+        """Seconds of ``time.process_time``."""
+        return time.process_time()
 
 
 class FakeClock:
@@ -34,6 +42,10 @@ class FakeClock:
         time_now = self._time
         self._time += self._step
         return time_now
+
+    def busy(self) -> float:
+        """As much as has passed: one busy core."""
+        return self._time
 
     def advance(self, seconds: float) -> None:
         """Move the clock forward."""

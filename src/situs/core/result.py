@@ -71,6 +71,8 @@ class Measurement:
         warmup: Runs before the first counted one.
         detail: Reason of a failure, or notes.
         configuration: Threads, precision and properties it ran with, as (key, value) pairs.
+        cores: Processor cores that it kept busy: processor time of this process / time, median;
+            0 = not measured.
     """
 
     status: Status
@@ -78,6 +80,7 @@ class Measurement:
     warmup: int = 0
     detail: str = ""
     configuration: tuple[tuple[str, str], ...] = ()
+    cores: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "samples_s", frozen(self.samples_s, np.float64))

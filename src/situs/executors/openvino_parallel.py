@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
+# Starting a segment and handing its tensors over, with the reorders of layouts at its border.
+_SEGMENT_S = 1.5e-4
+
 
 class ParallelModel:
     """A compiled placement whose devices overlap; used like ``ov.CompiledModel``."""
@@ -125,19 +128,6 @@ class ParallelExecutor:
         self._costs = costs
         self._alone = HeteroExecutor(cluster)
 
-    @staticmethod
-    def prepared(cluster: Cluster) -> Cluster:
-        """The cluster with what overlap needs: several CPU devices must not pin their threads.
-
-        Pinned, they would all end up on the same cores.
-        """
-        several = sum(device.kind == "cpu" for device in cluster.devices) > 1
-        extra = {"ENABLE_CPU_PINNING": "NO"} if several else {}
-        devices = tuple(
-            with_properties(d, extra) if d.kind == "cpu" else d for d in cluster.devices
-        )
-        return Cluster(devices, cluster.links, cluster.name)
-
     def segments(self, graph: Graph, placement: Placement) -> Segments:
         """The segments that a placement is cut into."""
         finest = finest_segments(graph, placement.assignment, graph.units)
@@ -146,12 +136,26 @@ class ParallelExecutor:
     def _segment_costs(self, graph: Graph, placement: Placement) -> SegmentCosts:
         if self._costs is None:
             # 10 GFLOP/s and 10 GB/s: only the proportions between ops matter here.
-            return SegmentCosts((graph.op_flop + op_traffic_bytes(graph)) / 1e10)
+            return SegmentCosts((graph.op_flop + op_traffic_bytes(graph)) / 1e10, _SEGMENT_S)
         number = [self._names.index(name) for name in placement.devices]
         column = np.array(number, dtype=np.int32)[placement.assignment]
         seconds = self._costs.seconds[np.arange(graph.num_ops), column]
         start_s = float(self._costs.boundary_s.max(initial=0.0))
-        return SegmentCosts(np.where(np.isfinite(seconds), seconds, 0.0), max(start_s, 2e-5))
+        return SegmentCosts(np.where(np.isfinite(seconds), seconds, 0.0), max(start_s, _SEGMENT_S))
+
+    def _unpinned(self, placement: Placement) -> dict[str, Device]:
+        """The placement's devices; several CPU devices do not pin their threads, unless told to.
+
+        Pinned, they would all end up on the same cores and never overlap. (HETERO keeps its
+        default: unpinned, its sub-models use more threads than they are given.)
+        """
+        used = [placement.devices[int(d)] for d in np.unique(placement.assignment)]
+        devices = {name: self._devices[name] for name in used}
+        if sum(device.kind == "cpu" for device in devices.values()) > 1:
+            for name, device in devices.items():
+                if device.kind == "cpu":
+                    devices[name] = with_properties(device, {"ENABLE_CPU_PINNING": "NO"})
+        return devices
 
     def compile(
         self, imported: Imported, placement: Placement, options: Mapping[str, str] | None = None
@@ -166,6 +170,7 @@ class ParallelExecutor:
                     f"the placement uses device {name}; devices here are {', '.join(self._devices)}"
                 )
         segments = self.segments(imported.graph, placement)
+        devices = self._unpinned(placement)
         if segments.count == 0:
             # Inputs that are outputs: nothing to run, so nothing to split.
             whole = np.full(imported.graph.num_ops, placement.assignment[0], dtype=np.int32)
@@ -174,7 +179,7 @@ class ParallelExecutor:
         pieces = cut(imported, segments)
         compiled = []
         for k, piece in enumerate(pieces.pieces):
-            device = self._devices[placement.devices[int(segments.device[k])]]
+            device = devices[placement.devices[int(segments.device[k])]]
             try:
                 config = {**dict(device.properties), **dict(options or {})}
                 compiled.append(core().compile_model(piece.model, device.name, config))

@@ -16,7 +16,7 @@ from typing import Any
 Shape = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class OpShapes:
     """What an estimate needs: the op's type, its shapes, and its attributes when asked for."""
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from situs.core import Clock, Placement, RealClock
 from situs.errors import WorkError
-from situs.executors.openvino_hetero import HeteroExecutor
+from situs.executors import Executor
 from situs.graph.arrays import Floats
 from situs.hardware import Cluster
 from situs.profiling.inputs import random_inputs
@@ -57,12 +57,13 @@ def _probe(side: int) -> ov.Model:
 
 
 def measure_links(
+    executor: Executor,
     cluster: Cluster,
     rounds: int = 25,
     clock: Clock | None = None,
     on_pair: Callable[[str, str], None] = lambda source, target: None,
 ) -> LinkCosts:
-    """Time chains that alternate between two devices against the same chain on each alone.
+    """Time, in one engine, chains that alternate between two devices against the chain on each.
 
     For every pair, the extra time per crossing is fitted by ``fixed + bytes * s_per_byte`` over
     three tensor sizes (relative least squares, neither below zero). A chain that alternates
@@ -77,7 +78,7 @@ def measure_links(
         names = cluster.names
         on_pair(names[a], names[b])
         try:
-            costs = [_crossing_s(cluster, a, b, side, rounds, clock) for side in _SIDES]
+            costs = [_crossing_s(executor, cluster, a, b, side, rounds, clock) for side in _SIDES]
         except WorkError as error:
             failures.append(f"{names[a]} <-> {names[b]}: {error}")
             fixed[a, b] = fixed[b, a] = np.inf
@@ -103,13 +104,14 @@ def _fit(sizes: Floats, costs: Floats) -> tuple[float, float]:
     return float(solution[0]), float(solution[1] / sizes.max())
 
 
-def _crossing_s(cluster: Cluster, a: int, b: int, side: int, rounds: int, clock: Clock) -> float:
+def _crossing_s(
+    executor: Executor, cluster: Cluster, a: int, b: int, side: int, rounds: int, clock: Clock
+) -> float:
     """Median extra seconds of one crossing between devices ``a`` and ``b``."""
     from situs.importers import load_model
 
     imported = load_model(_probe(side))
     graph = imported.graph
-    executor = HeteroExecutor(cluster)
     rng = np.random.default_rng(0)
     order = np.cumsum(np.char.startswith(np.array(graph.op_names), "conv")) - 1
     alternating = np.where(np.clip(order, 0, None) % 2 == 0, a, b)

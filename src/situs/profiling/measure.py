@@ -81,6 +81,7 @@ def measure_interleaved(
     """
     clock = clock or RealClock()
     samples: list[list[float]] = [[] for _ in candidates]
+    busy: list[list[float]] = [[] for _ in candidates]
     warmups = [0] * len(candidates)
     failures: dict[int, Measurement] = {}
 
@@ -104,9 +105,10 @@ def measure_interleaved(
             if not attempt(i, candidates[i].run):
                 alive.remove(i)
                 continue
-            begin = clock.now()
+            busy_s, begin = clock.busy(), clock.now()
             if attempt(i, candidates[i].run):
                 samples[i].append(clock.now() - begin)
+                busy[i].append(clock.busy() - busy_s)
             else:
                 alive.remove(i)
         on_round(done + 1, plan.max_rounds)
@@ -115,13 +117,17 @@ def measure_interleaved(
             for median, low, high in (_interval(samples[i]) for i in alive)
         ):
             break
-    return [failures.get(i) or _finished(samples[i], warmups[i]) for i in range(len(candidates))]
+    return [
+        failures.get(i) or _finished(samples[i], busy[i], warmups[i])
+        for i in range(len(candidates))
+    ]
 
 
-def _finished(samples: list[float], warmup: int) -> Measurement:
+def _finished(samples: list[float], busy: list[float], warmup: int) -> Measurement:
     if not samples:
         return Measurement.failed(Status.INTERRUPTED, "interrupted before its first counted run")
-    return Measurement(Status.OK, np.array(samples), warmup)
+    cores = float(np.median(np.array(busy) / np.maximum(samples, 1e-9)))
+    return Measurement(Status.OK, np.array(samples), warmup, cores=cores)
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,10 +108,12 @@ class Outcome:
         if chosen is not single:
             c = self.comparison(chosen)
             gain = (1 - c.ratio) * 100 if c else 0.0
+            more = self._more_cores(chosen, single)
             span = f" ({(1 - c.high) * 100:.1f} to {(1 - c.low) * 100:.1f} %)" if c else ""
+            where_alone = self.label(single.candidate.placement)
             return (
                 f"Splitting pays: {chosen.candidate.name} ({where}) takes {ms:.3g} ms, "
-                f"{gain:.1f} %{span} less than {self.label(single.candidate.placement)}.{tail}"
+                f"{gain:.1f} %{span} less than {where_alone}{more}.{tail}"
             )
         splits = [t for t in self.trials if t.ok and t.candidate.placement.uniform_device is None]
         if not splits:
@@ -128,6 +130,17 @@ class Outcome:
             f"{where} is kept at {ms:.3g} ms: splitting does not help here "
             f"(best split: {best.candidate.name}{slower}).{tail}"
         )
+
+    @staticmethod
+    def _more_cores(split: Trial, single: Trial) -> str:
+        """Say so when a split wins with more processor cores than the device it is compared with.
+
+        HETERO's sub-models on the CPU may run with more threads than their properties say.
+        """
+        used, alone = split.measurement.cores, single.measurement.cores
+        if used <= 1.2 * alone:
+            return ""
+        return f", on {used:.1f} processor cores instead of {alone:.1f}"
 
     def differences(self) -> tuple[Any, ...]:
         """Where the kept placement was not realised as planned."""
@@ -193,6 +206,7 @@ class Outcome:
             "samples_s": measurement.samples_s.tolist(),
             "screening_samples_s": trial.screening.samples_s.tolist(),
             "warmup": measurement.warmup,
+            "cores": measurement.cores,
             "stage": "final" if trial.final is not None else "screening",
             "ratio_to_best_single": [c.ratio, c.low, c.high] if c else None,
             "moved_bytes": moved_bytes(self.problem, trial.candidate.placement),

@@ -36,8 +36,8 @@ def keeps_compressed(node: ov.Node, kind: str) -> bool:
 def fold(model: ov.Model, rows: list[Row]) -> bool:
     """Fold in place what depends on no input, except the chains that decompress weights.
 
-    A chain that stays is cloned for each op that reads it (its stored constants share their
-    memory), so that no constant ties two ops to one device. Returns whether ``rows`` no longer
+    A chain that stays is cloned for each op that reads it (its stored constants stay
+    shared), so that no constant ties two ops to one device. Returns whether ``rows`` no longer
     describe the model.
     """
     computed = {i for i, row in enumerate(rows) if not row.placed and row.type != "Constant"}
@@ -105,22 +105,31 @@ def _separate_chains(model: ov.Model, left: set[int]) -> bool:
             if source.get_node().get_instance_id() not in left:
                 continue
             chain = _chain(source.get_node())
-            if any(owner.setdefault(link, reader) != reader for link in chain):
-                copy = ov.Model([source], []).clone()
-                port.replace_source_output(copy.get_results()[0].input_value(0))
+            links = [link.get_instance_id() for link in chain]
+            if any(owner.setdefault(link, reader) != reader for link in links):
+                copy = ov.Model([source], []).clone().get_results()[0].input_value(0)
+                _share_constants(chain, _chain(copy.get_node()))
+                port.replace_source_output(copy)
                 changed = True
     return changed
 
 
-def _chain(node: Any) -> list[int]:
+def _share_constants(chain: list[Any], copies: list[Any]) -> None:
+    for node, copy in zip(chain, copies, strict=True):
+        for port, value in zip(copy.inputs(), node.input_values(), strict=True):
+            if value.get_node().get_type_name() == "Constant":
+                port.replace_source_output(value)
+
+
+def _chain(node: Any) -> list[Any]:
     """The nodes that compute a constant, without its stored leaves."""
-    seen: dict[int, None] = {}
+    seen: dict[int, Any] = {}
     stack = [node]
     while stack:
         top = stack.pop()
         number = top.get_instance_id()
         if top.get_type_name() == "Constant" or number in seen:
             continue
-        seen[number] = None
+        seen[number] = top
         stack.extend(value.get_node() for value in top.input_values())
-    return list(seen)
+    return list(seen.values())

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import openvino as ov
 
 SINKS = frozenset(("Result", "Assign"))
+_TIED_BYTES = 1024
 BODIES = frozenset(("If", "Loop", "TensorIterator"))
 _VARY = frozenset(("Parameter", "ReadValue", "RandomUniform", "Multinomial"))
 
@@ -117,8 +118,9 @@ def _tensor(node: ov.Node, port: int, known: dict[tuple[str, str], Tensor]) -> T
 
 def _constant(node: Any, tensor: Tensor) -> dict[Any, int]:
     size = int(node.get_byte_size())
-    # Tied weights are separate nodes over one piece of memory: it is counted once.
-    if size < 64 or tensor.dtype == "string":
+    # Tied weights are separate nodes over one piece of memory: it is counted once. Taking the
+    # address is slow, and small constants do not matter.
+    if size < _TIED_BYTES or tensor.dtype == "string":
         return {node.get_instance_id(): size}
     address = node.data.__array_interface__["data"][0]
     return {(address, size): size}
