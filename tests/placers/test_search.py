@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 from placers.brute_force import least
 from situs.core import GapClosed, MaxEvaluations, Never, Problem, violation
 from situs.placers import Placer, get_placer
-from situs.placers.bounds import lower_bound
-from situs.simulate import SimulatedObjective
+from situs.simulate import SimulatedObjective, bound
 from situs.testing.placer_suite import PlacerSuite
 from situs.testing.problems import chain3, fork_join, memory_tight
 from situs.testing.strategies import execution_models, problems
@@ -24,7 +23,7 @@ class TestSearch(PlacerSuite):
 @given(problem=SMALL)
 @settings(max_examples=60, deadline=None)
 def test_no_bound_exceeds_the_optimum(problem: Problem) -> None:
-    assert lower_bound(problem) <= least(problem) * (1 + 1e-9)
+    assert bound(problem).seconds <= least(problem) * (1 + 1e-9)
 
 
 @given(problem=SMALL)

@@ -23,10 +23,10 @@ from situs.core import (
 )
 from situs.errors import ParameterError, Status
 from situs.graph.arrays import Bools, Floats, Ints
-from situs.placers.bounds import lower_bound
 from situs.placers.heuristic.moves import Neighbourhood
 from situs.placers.limits import why_infeasible
 from situs.placers.parameters import parameter_texts
+from situs.simulate import bound
 
 CHEAP = (
     "greedy",
@@ -118,7 +118,7 @@ class _Run:
         self._started_s = clock.now()
         self.best: Ints | None = None
         self.best_s = np.inf
-        self.bound_s = lower_bound(problem)
+        self.bound_s = bound(problem).seconds
         self.evaluations = 0
         self.trace: list[Incumbent] = []
         self.failure = "no placement that was tried keeps the limits"

@@ -10,7 +10,6 @@ import numpy as np
 from situs.core import Objective, Pipeline, Problem, RealClock, Result, Stop
 from situs.errors import ParameterError, Status
 from situs.graph.arrays import Floats, Ints, Longs
-from situs.placers.bounds import lower_bound
 from situs.placers.candidates import best_of
 from situs.placers.exact._ideal_kernels import split
 from situs.placers.exact.stages import (
@@ -23,6 +22,7 @@ from situs.placers.exact.stages import (
 )
 from situs.placers.limits import why_infeasible
 from situs.placers.parameters import parameter_texts
+from situs.simulate import bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Contiguous:
         if result.placement is None:
             return replace(result, detail=why_infeasible(problem) or "no split that was tried fits")
         proof = f"; ordered splits take at least {best.bound_s:.6g} s" if best.exact else ""
-        bound_s = min(lower_bound(problem), result.seconds)
+        bound_s = min(bound(problem).seconds, result.seconds)
         return replace(
             result,
             status=Status.OPTIMAL if result.seconds <= bound_s * (1 + 1e-9) else Status.STOPPED,
