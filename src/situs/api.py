@@ -21,6 +21,7 @@ from situs.core import (
     Result,
     Sequential,
     Stop,
+    violation,
 )
 from situs.core import place as bind
 from situs.core.placement_file import (
@@ -29,6 +30,7 @@ from situs.core.placement_file import (
     read_placement,
     write_placement,
 )
+from situs.core.rules import Rules
 from situs.errors import ParameterError, Status
 from situs.executors import DeviceSpec, discover, parse_device
 from situs.executors.openvino_hetero import HeteroExecutor, PlacedModel
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
     import openvino as ov
 
 EXECUTORS = ("hetero", "parallel", "auto")
-DEFAULT_PLACERS = ("openvino-auto", "greedy", "mincut", "local-search")
+DEFAULT_PLACERS = ("openvino-auto", "greedy", "mincut", "heft", "local-search")
 OnEvent = Callable[[str, int, int], None]
 
 
@@ -184,7 +186,13 @@ def find_candidates(
     placements = list(named)
     values = objective.evaluate(np.stack([p.assignment for p in placements])).seconds
     return results, [
-        Candidate(" = ".join(named[p]), p, float(v), executor)
+        Candidate(
+            " = ".join(named[p]),
+            p,
+            float(v),
+            executor,
+            violation(problem, p.assignment) is None or problem.limits.pinned is None,
+        )
         for p, v in zip(placements, values, strict=True)
     ]
 
@@ -198,6 +206,7 @@ def place(
     shapes: Mapping[str, Sequence[int]] | None = None,
     max_subgraphs: int | None = 32,
     executor: str = "hetero",
+    pins: Rules | None = None,
     seed: int = 0,
     stop: Stop | None = None,
     on_event: OnEvent = _silent,
@@ -214,6 +223,7 @@ def place(
         max_subgraphs: Candidates with more sub-graphs are not compiled; None = no limit.
         executor: ``hetero`` (sub-graphs one after another), ``parallel`` (devices overlap within
             a request), or ``auto``: both, and the faster is kept.
+        pins: Rules that put ops on devices by hand; the placers decide the rest.
         seed: Seed of inputs, orders and placers.
         stop: Asked between steps; the best so far is kept.
         on_event: Called with (stage, done, total).
@@ -232,6 +242,9 @@ def place(
     ask: Stop = stop or Flag()
     engines = ("hetero", "parallel") if executor == "auto" else (executor,)
     problem = measure_problem(imported, cluster, seed, engines[0], on_event)
+    if pins is not None:
+        pinned = pins.pinned(imported.graph, cluster)
+        problem = replace(problem, limits=replace(problem.limits, pinned=pinned))
     results: list[Result] = []
     candidates: list[Candidate] = []
     for name in engines:

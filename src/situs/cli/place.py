@@ -27,6 +27,7 @@ from situs.cli.output import (
     split_devices,
 )
 from situs.core.placement_file import check_writable
+from situs.core.rules import read_rules
 from situs.errors import StrictError
 from situs.profiling.outcome import Outcome
 
@@ -51,6 +52,10 @@ def place(
         str,
         typer.Option(help="hetero, parallel (devices overlap within a request), or auto: both."),
     ] = "hetero",
+    pins: Annotated[
+        Path | None,
+        typer.Option(help="TOML rules that put ops on devices: [[pin]] type = ..., device = ..."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of inputs, orders and placers.")] = 0,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit 1 if an op does not run where it was planned.")
@@ -76,6 +81,7 @@ def place(
             parse_shapes(shape),
             max_subgraphs,
             executor,
+            read_rules(pins) if pins is not None else None,
             seed,
             flag,
             on_event,
@@ -141,3 +147,11 @@ def show(outcome: Outcome) -> None:
         )
     out.print(table)
     out.print(escape(outcome.verdict()), soft_wrap=True)
+    proven = [r for r in outcome.results if r.bound_s > 0]
+    if proven:
+        best = max(proven, key=lambda r: r.bound_s)
+        out.print(
+            f"By these costs no placement is below {milliseconds(best.bound_s)} ms (predicted; "
+            f"proven by {best.placer}).",
+            soft_wrap=True,
+        )
