@@ -26,6 +26,7 @@ from situs.cli.output import (
     progress,
     split_devices,
 )
+from situs.cli.watching import watching
 from situs.core.placement_file import check_writable
 from situs.core.rules import read_rules
 from situs.errors import StrictError
@@ -56,6 +57,23 @@ def place(
         Path | None,
         typer.Option(help="TOML rules that put ops on devices: [[pin]] type = ..., device = ..."),
     ] = None,
+    reward: Annotated[
+        str,
+        typer.Option(help="What placers ask: simulated (the measured costs) or measured (runs)."),
+    ] = "simulated",
+    evaluations: Annotated[
+        int | None,
+        typer.Option(help="Placements one placer may value [100000 simulated, 500 measured]."),
+    ] = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for measurements and checkpoints; started again, it goes on there."
+        ),
+    ] = None,
+    tensorboard: Annotated[
+        Path | None, typer.Option(help="Folder for TensorBoard event files of learned placers.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of inputs, orders and placers.")] = 0,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit 1 if an op does not run where it was planned.")
@@ -68,10 +86,16 @@ def place(
     compiles, checks and measures their placements and every single device, and keeps the fastest.
 
     Example: situs place model.onnx --devices CPU,GPU
+
+    Example: situs place model.onnx --placer hsdag --reward measured --keep runs/model
     """
     path = output or Path(model).with_suffix(".placement.json")
     check_writable(path)
-    with interruptible() as flag, progress(quiet=json) as on_event:
+    with (
+        interruptible() as flag,
+        progress(quiet=json) as on_event,
+        watching(on_event, tensorboard) as watch,
+    ):
         outcome = api.place(
             model,
             split_devices(devices),
@@ -85,6 +109,7 @@ def place(
             seed,
             flag,
             on_event,
+            api.Searching(reward, evaluations, keep, watch),
         )
     saved = outcome.chosen is not None
     if saved:

@@ -82,7 +82,11 @@ def train(
     standing = Standing(0, 0, 0.0, 0, math.inf, (), None)
     if budget.checkpoint:
         kept = Checkpoint(Path(budget.checkpoint), problem, parameters)
-        standing = kept.load(learner) or standing
+        found = kept.load(learner)
+        if found is None:
+            # What was not learned from yet must be asked for again after a kill, too.
+            kept.save(learner, standing)
+        standing = found or standing
     run = _Training(problem, objective, standing)
     uniform = [assignment for _, assignment in problem.uniform()]
     if uniform and not run.standing.evaluations and not stop(Progress()):
