@@ -170,7 +170,7 @@ class RecordedObjective:
             raise ParameterError(
                 f"{self._path}: not a record of measurements ({error}); give another folder"
             ) from error
-        if head["of"] != self._key:
+        if head.get("of") != self._key:
             raise ParameterError(
                 f"{self._path}: measurements of another model or other devices; give another folder"
             )

@@ -6,11 +6,11 @@ class TestDefault(PlacerSuite):
     evaluations = 60
 
     def placer(self) -> Placer:
-        return get_placer("hsdag{hidden=16}")
+        return get_placer("hsdag{hidden=16,episodes=3}")
 
 
 class TestPaper(PlacerSuite):
     evaluations = 60
 
     def placer(self) -> Placer:
-        return get_placer("hsdag{variant=paper,hidden=16}")
+        return get_placer("hsdag{variant=paper,hidden=16,episodes=3}")

@@ -116,7 +116,11 @@ class Checkpoint:
             return None
         try:
             record: dict[str, Any] = json.loads(index.read_text(encoding="utf-8"))
-            if record.get("format") != _FORMAT or record.get("version") != _VERSION:
+            if (
+                not isinstance(record, dict)
+                or record.get("format") != _FORMAT
+                or record.get("version") != _VERSION
+            ):
                 raise ValueError("not a checkpoint of this version")
             key, name = record["key"], record["tensors"]
             if Path(name).name != name:

@@ -67,6 +67,8 @@ class Incumbent:
         topological order; the device is drawn from the policy.
         """
         assert self.devices is not None
+        if not len(self._free):
+            return np.repeat(self.devices[None, self._problem.units], count, axis=0)
         group = decision.partition.group.numpy()[self._unit_node]
         chance = decision.log_probs.exp().numpy()
         rows = np.repeat(self.devices[None], count, axis=0)
