@@ -9,10 +9,11 @@ import numpy as np
 
 from situs.core import Dataflow, Offload, Pipeline, Problem, violation
 from situs.errors import PlacementError, ProblemError
-from situs.graph.arrays import Ints, csr_from_pairs, frozen
+from situs.graph.arrays import Floats, Ints, Longs, csr_from_pairs, frozen
 from situs.simulate import _move_kernels as kernels
 from situs.simulate._dataflow_kernels import State
 from situs.simulate._memory_kernels import dataflow_peak, sequential_peak
+from situs.simulate._price_kernels import dataflow_price, sequential_price
 from situs.simulate.arrays import problem_arrays
 from situs.simulate.evaluate import checked, evaluate
 
@@ -30,6 +31,8 @@ class _Engine(Protocol):
     def move(self, ops: Ints, targets: Ints) -> float: ...
 
     def undo(self, ops: Ints, targets: Ints, seconds: float) -> None: ...
+
+    def price(self, offsets: Longs, ops: Ints, targets: Ints, limits_s: Floats) -> Floats: ...
 
 
 class Evaluator:
@@ -106,6 +109,37 @@ class Evaluator:
         self._engine.undo(ops, devices, self._seconds)
         return self._seconds
 
+    def price(
+        self,
+        units: Ints,
+        devices: Ints,
+        offsets: Longs | None = None,
+        limits_s: Floats | None = None,
+    ) -> Floats:
+        """Latency after each of ``K`` moves on its own; none of them is made.
+
+        Args:
+            units: ``int32[M]`` units, in the numbering of ``problem.units``.
+            devices: ``int32[K]`` where each move sends its units.
+            offsets: ``int64[K + 1]``: move ``k`` is ``units[offsets[k] : offsets[k + 1]]``; None =
+                each unit is a move (``M = K``).
+            limits_s: ``float64[K]`` a value above its limit may come back as ``inf``; None = no
+                limits. With them, moves under ``dataflow`` are given up once they are too late.
+
+        Returns:
+            ``float64[K]``, s; ``inf`` where a limit of the problem is broken.
+        """
+        units = np.asarray(units, dtype=np.int32)
+        targets = np.ascontiguousarray(devices, dtype=np.int32)
+        if offsets is None:
+            offsets = np.arange(len(units) + 1, dtype=np.int64)
+        if limits_s is None:
+            limits_s = np.full(len(targets), np.inf)
+        begins, ends = self._offsets[units], self._offsets[units + 1]
+        sums = np.concatenate(([0], np.cumsum(ends - begins)))
+        rows = np.repeat(begins - sums[:-1], ends - begins) + np.arange(sums[-1])
+        return self._engine.price(sums[offsets], self._members[rows], targets, limits_s)
+
     def _whole(self, ops: int | Sequence[int] | Ints) -> Ints:
         if isinstance(ops, (int, np.integer)):
             unit = self._units[ops]
@@ -143,6 +177,13 @@ class _SequentialEngine:
                 return float("inf")
         return float(self._sums[kernels.FINITE])
 
+    def price(self, offsets: Longs, ops: Ints, targets: Ints, limits_s: Floats) -> Floats:
+        out = np.empty(len(targets))
+        sequential_price(
+            self._p, self.assignment, self._readers, self._sums, offsets, ops, targets, out
+        )
+        return out
+
     def undo(self, ops: Ints, targets: Ints, seconds: float) -> None:
         self._apply(ops, targets)
 
@@ -152,6 +193,7 @@ class _DataflowEngine:
 
     def __init__(self, problem: Problem, model: Dataflow, assignment: Ints) -> None:
         self.assignment = assignment
+        self._problem = problem
         self._p = p = problem_arrays(problem)
         self._options = (model.dispatch == "fifo", model.links == "shared", model.charge == "edge")
         n, d = problem.num_ops, problem.num_devices
@@ -214,6 +256,17 @@ class _DataflowEngine:
         # The states beside are now those of the move that was taken back, not of the one before.
         self._first = None
 
+    def price(self, offsets: Longs, ops: Ints, targets: Ints, limits_s: Floats) -> Floats:
+        if not np.isfinite(self._p.seconds[np.arange(len(self.assignment)), self.assignment]).all():
+            return _whole_price(self._problem, self.assignment, offsets, ops, targets)
+        out = np.empty(len(targets))
+        end_s = self._states.end_s[self._end]
+        dataflow_price(
+            *(self._p, self.assignment, end_s, offsets, ops, targets, limits_s),
+            *(*self._options, out),
+        )
+        return out
+
 
 class _WholeEngine:
     """Values the whole placement at every move."""
@@ -228,3 +281,15 @@ class _WholeEngine:
 
     def undo(self, ops: Ints, targets: Ints, seconds: float) -> None:
         self.assignment[ops] = targets
+
+    def price(self, offsets: Longs, ops: Ints, targets: Ints, limits_s: Floats) -> Floats:
+        return _whole_price(self._problem, self.assignment, offsets, ops, targets)
+
+
+def _whole_price(
+    problem: Problem, assignment: Ints, offsets: Longs, ops: Ints, targets: Ints
+) -> Floats:
+    moved = np.repeat(assignment[np.newaxis], len(targets), axis=0)
+    rows = np.repeat(np.arange(len(targets)), np.diff(offsets))
+    moved[rows, ops] = targets[rows]
+    return evaluate(problem, moved)
