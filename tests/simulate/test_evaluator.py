@@ -69,12 +69,9 @@ def test_prices_equal_evaluate(problem: Problem, seed: int) -> None:
 def check_prices(problem: Problem, start: np.ndarray, rng: np.random.Generator, count: int) -> None:
     evaluator = Evaluator(problem, start)
     for _ in range(2):
-        sizes = rng.integers(0, 4, count)
+        sizes = np.minimum(rng.integers(0, 4, count), problem.num_units)
         offsets = np.concatenate(([0], np.cumsum(sizes)))
-        units = np.concatenate(
-            [rng.permutation(problem.num_units)[:size] for size in sizes] or [np.empty(0)]
-        )
-        offsets = np.minimum(offsets, len(units))
+        units = np.concatenate([rng.permutation(problem.num_units)[:size] for size in sizes])
         devices = rng.integers(0, problem.num_devices, count)
         moved = np.repeat(evaluator.assignment[None], count, axis=0)
         for k in range(count):

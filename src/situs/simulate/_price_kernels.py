@@ -1,9 +1,8 @@
-"""Values of many moves from one placement, in one call, without making any of them.
-
-Move ``k`` sends the ops ``ops[offsets[k] : offsets[k + 1]]`` to ``targets[k]``.
-"""
+"""Values of many moves from one placement, in one call, without making any of them."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -22,6 +21,20 @@ from situs.simulate.arrays import ProblemArrays
 
 # Sums of remaining work carry rounding errors; a proof must not rest on them.
 _MARGIN = 1e-9
+
+
+class Moves(NamedTuple):
+    """``K`` moves, each of some ops to one device.
+
+    Attributes:
+        offsets: ``int64[K + 1]``: move ``k`` is of ``ops[offsets[k] : offsets[k + 1]]``.
+        ops: ``int32[M]``.
+        targets: ``int32[K]`` devices.
+    """
+
+    offsets: Longs
+    ops: Ints
+    targets: Ints
 
 
 @njit(cache=True, nogil=True)
@@ -57,12 +70,11 @@ def sequential_price(
     assignment: Ints,
     readers: Ints,
     sums: Floats,
-    offsets: Longs,
-    ops: Ints,
-    targets: Ints,
+    moves: Moves,
     out: Floats,
 ) -> None:
     """Latency after each move, s; everything ends as it began."""
+    offsets, ops, targets = moves
     finite, infinite = sums[FINITE], sums[INFINITE]
     target = np.empty(len(ops), dtype=np.int32)
     for k in range(len(targets)):
@@ -109,9 +121,8 @@ def dataflow_price(
     p: ProblemArrays,
     assignment: Ints,
     end_s: Floats,
-    offsets: Longs,
-    ops: Ints,
-    targets: Ints,
+    seconds: float,
+    moves: Moves,
     limits_s: Floats,
     fifo: bool,
     shared: bool,
@@ -120,10 +131,11 @@ def dataflow_price(
 ) -> None:
     """Makespan after each move, s; ``inf`` where it is proven to be above the move's limit.
 
-    ``end_s`` are the ends of the placement as it is. Its schedule is simulated once; each move
-    branches off where it begins to matter, and is given up as soon as the work left on a device
-    or the longest path from an op to the end proves it too late.
+    ``end_s`` and ``seconds`` are ends and makespan of the placement as it is. Its schedule is
+    simulated once; each move branches off where it begins to matter, and is given up as soon as
+    the work left on a device or the longest path from an op to the end proves it too late.
     """
+    offsets, ops, targets = moves
     n, devices, count = len(assignment), len(p.boundary_s), len(targets)
     a = assignment.copy()
     tail_s = np.empty(n)
@@ -145,6 +157,9 @@ def dataflow_price(
     for k in np.argsort(change_s):
         moved = ops[offsets[k] : offsets[k + 1]]
         new = targets[k]
+        if (a[moved] == new).all():
+            out[k] = seconds
+            continue
         from_start = change_s[k] < 0
         if not from_start:
             if not begun:

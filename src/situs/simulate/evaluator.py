@@ -13,7 +13,7 @@ from situs.graph.arrays import Floats, Ints, Longs, csr_from_pairs, frozen
 from situs.simulate import _move_kernels as kernels
 from situs.simulate._dataflow_kernels import State
 from situs.simulate._memory_kernels import dataflow_peak, sequential_peak
-from situs.simulate._price_kernels import dataflow_price, sequential_price
+from situs.simulate._price_kernels import Moves, dataflow_price, sequential_price
 from situs.simulate.arrays import problem_arrays
 from situs.simulate.evaluate import checked, evaluate
 
@@ -32,7 +32,7 @@ class _Engine(Protocol):
 
     def undo(self, ops: Ints, targets: Ints, seconds: float) -> None: ...
 
-    def price(self, offsets: Longs, ops: Ints, targets: Ints, limits_s: Floats) -> Floats: ...
+    def price(self, moves: Moves, limits_s: Floats, seconds: float) -> Floats: ...
 
 
 class Evaluator:
@@ -120,7 +120,7 @@ class Evaluator:
 
         Args:
             units: ``int32[M]`` units, in the numbering of ``problem.units``.
-            devices: ``int32[K]`` where each move sends its units.
+            devices: ``int32[K]`` where each move sends its units, which are distinct.
             offsets: ``int64[K + 1]``: move ``k`` is ``units[offsets[k] : offsets[k + 1]]``; None =
                 each unit is a move (``M = K``).
             limits_s: ``float64[K]`` a value above its limit may come back as ``inf``; None = no
@@ -138,7 +138,8 @@ class Evaluator:
         begins, ends = self._offsets[units], self._offsets[units + 1]
         sums = np.concatenate(([0], np.cumsum(ends - begins)))
         rows = np.repeat(begins - sums[:-1], ends - begins) + np.arange(sums[-1])
-        return self._engine.price(sums[offsets], self._members[rows], targets, limits_s)
+        moves = Moves(sums[offsets], self._members[rows], targets)
+        return self._engine.price(moves, limits_s, self._seconds)
 
     def _whole(self, ops: int | Sequence[int] | Ints) -> Ints:
         if isinstance(ops, (int, np.integer)):
@@ -177,11 +178,9 @@ class _SequentialEngine:
                 return float("inf")
         return float(self._sums[kernels.FINITE])
 
-    def price(self, offsets: Longs, ops: Ints, targets: Ints, limits_s: Floats) -> Floats:
-        out = np.empty(len(targets))
-        sequential_price(
-            self._p, self.assignment, self._readers, self._sums, offsets, ops, targets, out
-        )
+    def price(self, moves: Moves, limits_s: Floats, seconds: float) -> Floats:
+        out = np.empty(len(moves.targets))
+        sequential_price(self._p, self.assignment, self._readers, self._sums, moves, out)
         return out
 
     def undo(self, ops: Ints, targets: Ints, seconds: float) -> None:
@@ -256,13 +255,13 @@ class _DataflowEngine:
         # The states beside are now those of the move that was taken back, not of the one before.
         self._first = None
 
-    def price(self, offsets: Longs, ops: Ints, targets: Ints, limits_s: Floats) -> Floats:
+    def price(self, moves: Moves, limits_s: Floats, seconds: float) -> Floats:
         if not np.isfinite(self._p.seconds[np.arange(len(self.assignment)), self.assignment]).all():
-            return _whole_price(self._problem, self.assignment, offsets, ops, targets)
-        out = np.empty(len(targets))
+            return _whole_price(self._problem, self.assignment, moves)
+        out = np.empty(len(moves.targets))
         end_s = self._states.end_s[self._end]
         dataflow_price(
-            *(self._p, self.assignment, end_s, offsets, ops, targets, limits_s),
+            *(self._p, self.assignment, end_s, seconds, moves, limits_s),
             *(*self._options, out),
         )
         return out
@@ -282,14 +281,12 @@ class _WholeEngine:
     def undo(self, ops: Ints, targets: Ints, seconds: float) -> None:
         self.assignment[ops] = targets
 
-    def price(self, offsets: Longs, ops: Ints, targets: Ints, limits_s: Floats) -> Floats:
-        return _whole_price(self._problem, self.assignment, offsets, ops, targets)
+    def price(self, moves: Moves, limits_s: Floats, seconds: float) -> Floats:
+        return _whole_price(self._problem, self.assignment, moves)
 
 
-def _whole_price(
-    problem: Problem, assignment: Ints, offsets: Longs, ops: Ints, targets: Ints
-) -> Floats:
-    moved = np.repeat(assignment[np.newaxis], len(targets), axis=0)
-    rows = np.repeat(np.arange(len(targets)), np.diff(offsets))
-    moved[rows, ops] = targets[rows]
+def _whole_price(problem: Problem, assignment: Ints, moves: Moves) -> Floats:
+    moved = np.repeat(assignment[np.newaxis], len(moves.targets), axis=0)
+    rows = np.repeat(np.arange(len(moves.targets)), np.diff(moves.offsets))
+    moved[rows, moves.ops] = moves.targets[rows]
     return evaluate(problem, moved)
