@@ -26,7 +26,7 @@ class State(NamedTuple):
     Attributes:
         waiting: ``int32[N]`` inputs whose producers have not ended.
         ready_s: ``float64[N]`` latest arrival among the inputs so far, s.
-        start_s: ``float64[N]`` start of each op, s.
+        start_s: ``float64[N]`` start of each op, s; ``inf`` before it has started.
         end_s: ``float64[N]`` end of each op, s.
         queue_key: ``float64[D * N]`` heaps of ready ops, one per device.
         queue_op: ``int32[D * N]`` their ops.
@@ -139,6 +139,7 @@ def begin(
     for i in range(len(assignment)):
         s.waiting[i] = p.input_offsets[i + 1] - p.input_offsets[i]
         s.ready_s[i] = 0.0
+        s.start_s[i] = np.inf
         if s.waiting[i] == 0:
             _enqueue(p, s, i, assignment[i], fifo)
     return bool(_dispatch(p, s, 0.0, guard))

@@ -20,7 +20,7 @@ from situs.simulate._move_kernels import (
 from situs.simulate.arrays import ProblemArrays
 
 # Sums of remaining work carry rounding errors; a proof must not rest on them.
-_MARGIN = 1e-9
+MARGIN = 1e-9
 
 
 class Moves(NamedTuple):
@@ -98,7 +98,7 @@ def sequential_price(
 
 
 @njit(cache=True, nogil=True)
-def _tail_s(p: ProblemArrays, a: Ints, tail_s: Floats, i: int, device: int) -> float:
+def tail_after_s(p: ProblemArrays, a: Ints, tail_s: Floats, i: int, device: int) -> float:
     """Least time from the end of op ``i`` on ``device`` to the end of all, by its readers', s."""
     longest = 0.0
     for t in range(p.op_tensors[i], p.op_tensors[i + 1]):
@@ -114,6 +114,13 @@ def _tail_s(p: ProblemArrays, a: Ints, tail_s: Floats, i: int, device: int) -> f
                 )
             longest = max(longest, path)
     return longest
+
+
+@njit(cache=True, nogil=True)
+def fill_tails(p: ProblemArrays, a: Ints, tail_s: Floats) -> None:
+    """Least time from the end of each op to the end of all, links never queueing, s."""
+    for i in range(len(a) - 1, -1, -1):
+        tail_s[i] = tail_after_s(p, a, tail_s, i, a[i])
 
 
 @njit(cache=True, nogil=True)
@@ -139,10 +146,10 @@ def dataflow_price(
     n, devices, count = len(assignment), len(p.boundary_s), len(targets)
     a = assignment.copy()
     tail_s = np.empty(n)
+    fill_tails(p, a, tail_s)
     left_s = np.zeros(devices)
     share = 1.0 / p.streams
-    for i in range(n - 1, -1, -1):
-        tail_s[i] = _tail_s(p, a, tail_s, i, a[i])
+    for i in range(n):
         left_s[a[i]] += p.seconds[i, a[i]] * share[a[i]]
     change_s = np.empty(count)
     for k in range(count):
@@ -166,7 +173,7 @@ def dataflow_price(
                 begin(p, assignment, base, fifo, follow)
                 begun = True
             advance(p, assignment, base, fifo, shared, per_edge, n + 1, change_s[k], follow)
-        guard.limit_s[0] = limits_s[k] * (1 + _MARGIN)
+        guard.limit_s[0] = limits_s[k] * (1 + MARGIN)
         guard.left_s[:] = all_left_s if from_start else left_s
         allowed = True
         last = -1
@@ -184,7 +191,7 @@ def dataflow_price(
         kept_s = tail_s[last] if last >= 0 else 0.0
         guard.after[0] = last + 1
         if len(moved) == 1:
-            tail_s[last] = _tail_s(p, a, tail_s, last, new)
+            tail_s[last] = tail_after_s(p, a, tail_s, last, new)
             guard.after[0] = last
         old = a[moved]
         a[moved] = new
