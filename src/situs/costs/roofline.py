@@ -9,11 +9,14 @@ from situs.costs.table import MODELLED, CostTable
 from situs.errors import ClusterError
 from situs.graph import Graph
 from situs.graph.arrays import Floats
-from situs.hardware import Cluster
+from situs.hardware import Cluster, Device
 
 
 def op_traffic_bytes(graph: Graph) -> Floats:
-    """``float64[N]`` bytes that each op moves: inputs, outputs and constants, each once."""
+    """``float64[N]`` bytes that each op moves: inputs, outputs and constants, each once.
+
+    A ``Gather`` reads what it writes, not its whole table.
+    """
     read = np.bincount(
         graph.consumer_ops,
         weights=graph.tensor_bytes[graph.edge_tensor],
@@ -22,13 +25,24 @@ def op_traffic_bytes(graph: Graph) -> Floats:
     written = np.bincount(
         graph.tensor_producer, weights=graph.tensor_bytes, minlength=graph.num_ops
     )
-    return np.asarray(read + written + graph.op_constant_bytes, dtype=np.float64)
+    traffic = read + written + graph.op_constant_bytes
+    gathers = np.array([kind == "Gather" for kind in graph.op_types], dtype=np.bool_)
+    return np.asarray(np.where(gathers, np.minimum(traffic, 2 * written), traffic), np.float64)
+
+
+def _share(graph: Graph, device: Device) -> Floats:
+    """``float64[N]`` share of the roofline that each op reaches; NaN where the type has none."""
+    by_type = dict(device.type_efficiency)
+    rest = by_type.get("*", np.nan)
+    return np.array([by_type.get(kind, rest) for kind in graph.op_types], dtype=np.float64)
 
 
 def roofline(graph: Graph, cluster: Cluster) -> CostTable:
     """Model op times as ``overhead + max(flop / (efficiency * peak), traffic / bandwidth)``.
 
-    Inputs and outputs of the model cost nothing. The table's source is ``modelled``.
+    A type in the device's ``type_efficiency`` takes ``overhead + max(flop / peak, traffic /
+    bandwidth) / share``. Inputs and outputs of the model cost nothing. The table's source is
+    ``modelled``.
 
     Raises:
         ClusterError: If a device gives no peak rate or no memory bandwidth.
@@ -44,9 +58,15 @@ def roofline(graph: Graph, cluster: Cluster) -> CostTable:
                 f"device {device.name}: peak_flop_per_s and memory_bytes_per_s are needed to "
                 "model costs; give them in the cluster file, or measure with situs place"
             )
-        compute = graph.op_flop / (device.efficiency * device.peak_flop_per_s)
+        compute = graph.op_flop / device.peak_flop_per_s
         memory = traffic / device.memory_bytes_per_s
-        seconds[:, d] = np.where(works, device.op_overhead_s + np.maximum(compute, memory), 0.0)
+        share = _share(graph, device)
+        busy = np.where(
+            np.isnan(share),
+            np.maximum(compute / device.efficiency, memory),
+            np.maximum(compute, memory) / share,
+        )
+        seconds[:, d] = np.where(works, device.op_overhead_s + busy, 0.0)
     latency, per_byte = link_matrices(cluster)
     return CostTable(
         seconds=seconds,

@@ -84,6 +84,12 @@ def _values(cls: type, table: Any, where: str) -> dict[str, Any]:
             if not isinstance(value, dict):
                 raise ClusterError(f"{where}: properties must be a table")
             out[key] = tuple(sorted((str(k), str(v)) for k, v in value.items()))
+        elif key == "type_efficiency":
+            if not isinstance(value, dict) or not all(
+                isinstance(v, int | float) and not isinstance(v, bool) for v in value.values()
+            ):
+                raise ClusterError(f"{where}: type_efficiency must be a table of numbers by type")
+            out[key] = tuple(sorted((str(k), float(v)) for k, v in value.items()))
         elif kind == "float":
             if isinstance(value, bool) or not isinstance(value, int | float):
                 raise ClusterError(f"{where}: {key} must be a number, got {value!r}")
@@ -178,7 +184,7 @@ def _toml_value(value: Any) -> str:
     if isinstance(value, float):
         return "inf" if math.isinf(value) else repr(value)
     if isinstance(value, tuple):
-        return "{ " + ", ".join(f"{_quote(k)} = {_quote(v)}" for k, v in value) + " }"
+        return "{ " + ", ".join(f"{_quote(k)} = {_toml_value(v)}" for k, v in value) + " }"
     return str(value) if isinstance(value, int) else _quote(value)
 
 

@@ -23,6 +23,9 @@ class Device:
         peak_flop_per_s: Best floating-point rate, FLOP/s; 0 if unknown.
         memory_bytes_per_s: Memory bandwidth, B/s; 0 if unknown.
         efficiency: Share of the peak that real ops reach, 0 < efficiency <= 1.
+        type_efficiency: Share of the roofline (peak rate or memory bandwidth, whichever holds an op
+            back) that ops of a type reach, 0 < share <= 1, as sorted (op type, share) pairs; type
+            ``*`` stands for every type that is not listed. It replaces ``efficiency`` there.
         op_overhead_s: Fixed time to start one op, s.
         boundary_s: Fixed time to start one sub-graph, s.
         streams: Ops that it runs at once.
@@ -40,6 +43,7 @@ class Device:
     peak_flop_per_s: float = 0.0
     memory_bytes_per_s: float = 0.0
     efficiency: float = 1.0
+    type_efficiency: tuple[tuple[str, float], ...] = ()
     op_overhead_s: float = 0.0
     boundary_s: float = 0.0
     streams: int = 1
@@ -61,6 +65,11 @@ class Device:
             raise ClusterError(f"device {self.name}: memory_bytes must be >= 0")
         if not 0 < self.efficiency <= 1:
             raise ClusterError(f"device {self.name}: efficiency must be in (0, 1]")
+        for kind, share in self.type_efficiency:
+            if not 0 < share <= 1:
+                raise ClusterError(
+                    f"device {self.name}: type_efficiency of {kind} must be in (0, 1], got {share}"
+                )
         if self.streams < 1:
             raise ClusterError(f"device {self.name}: streams must be >= 1: {self.streams}")
 

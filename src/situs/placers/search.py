@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -18,15 +20,15 @@ from situs.core import (
     Result,
     Sequential,
     Stop,
-    count_subgraphs,
     place,
 )
 from situs.errors import ParameterError, Status
-from situs.graph.arrays import Bools, Floats, Ints
+from situs.graph.arrays import Floats, Ints
 from situs.placers.heuristic.moves import Neighbourhood
+from situs.placers.heuristic.walk import Walk
 from situs.placers.limits import why_infeasible
 from situs.placers.parameters import parameter_texts
-from situs.simulate import bound
+from situs.simulate import bound, evaluate
 
 CHEAP = (
     "greedy",
@@ -39,6 +41,11 @@ CHEAP = (
     "critical-path",
 )
 _LARGE = 20_000
+_PULL_STEPS = 50
+_STEP_STATES = 20_000
+# Walks keep a simulation with checkpoints each.
+_MOST_STATES = 4_000_000
+_THREADED_OPS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +54,16 @@ class Search:
 
     It values the uniform placements and the answers of the cheap placers (list schedulers,
     minimum cut, contiguous splits), then lets ``chains`` annealed walks move units and groups
-    (runs in topological order, connected regions of one device); the best chain is copied over
-    the worst from time to time. On sequential problems the incumbent is expanded to every device
-    by minimum cuts. It ends by itself when the gap is closed, or after ``patience`` steps of all
-    chains without a better placement.
+    (runs in topological order, connected regions of one device, branches between forks and
+    joins); the best walk is copied over the worst from time to time. On sequential problems the
+    incumbent is expanded to every device by minimum cuts. It ends by itself when the gap is
+    closed, or after ``patience`` steps of all walks without a better placement.
+
+    Walks move by the problem's own costs, and every improvement is valued by the objective; an
+    evaluation is one of either.
 
     Attributes:
-        chains: Walks that step together, valued in one batch; >= 1.
+        chains: Walks that step together, on all cores; >= 1.
         patience: Steps without improvement before it ends; >= 1.
         heat: First temperature as a share of the incumbent's value; > 0.
         gap: Gap at which it stops; >= 0.
@@ -64,7 +74,7 @@ class Search:
 
     name: ClassVar[str] = "search"
     chains: int = 16
-    patience: int = 4000
+    patience: int = 500
     heat: float = 0.02
     gap: float = 0.0
 
@@ -138,22 +148,14 @@ class _Run:
         return self._stop(self.progress) or self._closed(self.progress)
 
     def value(self, assignments: Ints) -> Floats:
-        """Values of ``int32[B, N]``, with the number of sub-graphs kept; updates the best."""
-        most = self.problem.limits.max_subgraphs
+        """Values of ``int32[B, N]``, s; updates the best."""
         seconds = self.objective.evaluate(assignments).seconds
         seconds = np.where(np.isnan(seconds), np.inf, seconds)
-        for k in np.argsort(seconds, kind="stable"):
-            if not np.isfinite(seconds[k]):
-                break
-            if most is not None and count_subgraphs(self.problem.graph, assignments[k]) > most:
-                seconds[k] = np.inf
-                continue
-            if seconds[k] < self.best_s:
-                self.best_s, self.best = float(seconds[k]), assignments[k].copy()
-                done = self.evaluations + len(assignments)
-                self.trace.append(Incumbent(done, self.elapsed_s, self.best_s))
-            if most is None:
-                break
+        k = int(np.argmin(seconds))
+        if seconds[k] < self.best_s:
+            self.best_s, self.best = float(seconds[k]), assignments[k].copy()
+            done = self.evaluations + len(assignments)
+            self.trace.append(Incumbent(done, self.elapsed_s, self.best_s))
         self.evaluations += len(assignments)
         return seconds
 
@@ -186,50 +188,48 @@ class _Run:
 
 
 def _anneal(search: Search, run: _Run, rng: np.random.Generator) -> int:
-    """Step all chains until done; how many steps were made."""
+    """Step all walks until done; how many steps were made."""
     problem = run.problem
     moves = Neighbourhood(problem)
     if run.best is None or not len(moves.free):
         return 0
-    home = moves.units_of(run.best)
-    chains = np.repeat(home[None], search.chains, axis=0)
-    values = np.full(search.chains, run.best_s)
-    share = np.linspace(0.0, 1.0, search.chains)
-    heat = search.heat * np.where(share > 0, 10.0 ** (-3 * (1 - share)), 0.0)
+    best, best_s = run.best, float(evaluate(problem, run.best[None])[0])
+    if not np.isfinite(best_s):
+        return 0
+    count = max(1, min(search.chains, _MOST_STATES // (problem.num_ops * problem.num_devices)))
+    walks = [Walk(problem, moves, best) for _ in range(count)]
+    heat = search.heat * 10.0 ** (-3 * np.linspace(1.0, 0.0, count))
+    heat[0] = 0.0
+    moves_each = int(np.clip(_STEP_STATES // problem.num_ops, 1, 64))
     steps = stale = 0
     expand = isinstance(problem.model, Sequential)
-    while stale < search.patience and not run.finished():
-        before_s = run.best_s
-        candidates = chains.copy()
-        for k in range(search.chains):
-            units, target = moves.draw(chains[k], rng)
-            candidates[k, units] = target
-        seconds = run.value(candidates[:, problem.units])
-        accept = _accepted(values, seconds, heat * run.best_s, rng)
-        chains[accept], values[accept] = candidates[accept], seconds[accept]
-        steps += 1
-        stale = 0 if run.best_s < before_s else stale + 1
-        if stale == 0:
-            expand = isinstance(problem.model, Sequential)
-        if steps % 100 == 0:
-            worst = int(np.argmax(values))
-            chains[worst], values[worst] = moves.units_of(run.best), run.best_s
-        if expand and stale > 50:
-            expand = False
-            _expand(run, moves)
-            chains[0], values[0] = moves.units_of(run.best), run.best_s
+    threads = min(count, len(os.sched_getaffinity(0))) if problem.num_ops >= _THREADED_OPS else 1
+    with ThreadPoolExecutor(threads) as pool:
+        each = pool.map if threads > 1 else map
+        while stale < search.patience and not run.finished():
+            proposals = [
+                walk.propose(moves_each, h * best_s, rng)
+                for walk, h in zip(walks, heat, strict=True)
+            ]
+            list(each(Walk.follow, walks, proposals))
+            run.evaluations += count * moves_each
+            steps += 1
+            stale += 1
+            leader = min(walks, key=lambda walk: walk.best_s)
+            if leader.best_s < best_s * (1 - 1e-12):
+                best, best_s, stale = leader.best, leader.best_s, 0
+                run.value(best[None])
+                expand = isinstance(problem.model, Sequential)
+            if steps % _PULL_STEPS == 0:
+                max(walks, key=lambda walk: walk.seconds).jump(best)
+            if expand and stale > _PULL_STEPS:
+                expand = False
+                _expand(run, moves)
+                value_s = float(evaluate(problem, run.best[None])[0])
+                if value_s < best_s:
+                    best, best_s, stale = run.best, value_s, 0
+                    walks[0].jump(best)
     return steps
-
-
-def _accepted(
-    values: Floats, seconds: Floats, temperature: Floats, rng: np.random.Generator
-) -> Bools:
-    """Metropolis rule for every chain; a chain without heat takes what is not worse."""
-    worse = seconds - values
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        chance = np.where(worse <= 0, 1.0, np.exp(-worse / temperature))
-    accept: Bools = np.isfinite(seconds) & (rng.random(len(values)) < np.nan_to_num(chance))
-    return accept
 
 
 def _expand(run: _Run, moves: Neighbourhood) -> None:

@@ -26,7 +26,7 @@ class State(NamedTuple):
     Attributes:
         waiting: ``int32[N]`` inputs whose producers have not ended.
         ready_s: ``float64[N]`` latest arrival among the inputs so far, s.
-        start_s: ``float64[N]`` start of each op, s.
+        start_s: ``float64[N]`` start of each op, s; ``inf`` before it has started.
         end_s: ``float64[N]`` end of each op, s.
         queue_key: ``float64[D * N]`` heaps of ready ops, one per device.
         queue_op: ``int32[D * N]`` their ops.
@@ -56,6 +56,24 @@ class State(NamedTuple):
     clock_s: Floats
     moved: Ints
     moved_s: Floats
+
+
+class Guard(NamedTuple):
+    """What proves during a simulation that it will end too late.
+
+    Attributes:
+        limit_s: ``float64[1]`` ends after this are of no interest, s.
+        tail_s: ``float64[N]`` least time from the end of an op to the end of all, s.
+        left_s: ``float64[D]`` op times of what each device has not started, over its streams, s.
+        share: ``float64[D]`` one over the streams of each device.
+        after: ``int64[1]`` ops from this number on have a true ``tail_s``.
+    """
+
+    limit_s: Floats
+    tail_s: Floats
+    left_s: Floats
+    share: Floats
+    after: Longs
 
 
 @njit(cache=True, nogil=True)
@@ -88,22 +106,31 @@ def _enqueue(p: ProblemArrays, s: State, i: int, d: int, fifo: bool) -> None:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _dispatch(p: ProblemArrays, s: State, now: float) -> None:
+def _dispatch(p: ProblemArrays, s: State, now: float, guard: Guard | None) -> bool:
     n = len(s.waiting)
+    late = False
     for d in range(len(s.queued)):
         while s.queued[d] > 0 and s.busy[d] < p.streams[d]:
+            if guard is not None:
+                late |= now + guard.left_s[d] > guard.limit_s[0]
             i = pop(s.queue_key, s.queue_op, d * n, s.queued[d])
             s.queued[d] -= 1
             s.busy[d] += 1
             s.start_s[i] = now
             s.end_s[i] = now + p.seconds[i, d]
+            if guard is not None:
+                guard.left_s[d] -= p.seconds[i, d] * guard.share[d]
+                late |= i >= guard.after[0] and s.end_s[i] + guard.tail_s[i] > guard.limit_s[0]
             push(s.event_s, s.event, 0, s.counts[EVENTS], s.end_s[i], i)
             s.counts[EVENTS] += 1
+    return not late
 
 
 @njit(cache=True, nogil=True)
-def begin(p: ProblemArrays, assignment: Ints, s: State, fifo: bool) -> None:
-    """Set the clock to zero and start the ops that read nothing."""
+def begin(
+    p: ProblemArrays, assignment: Ints, s: State, fifo: bool, guard: Guard | None = None
+) -> bool:
+    """Set the clock to zero and start the ops that read nothing; False if ``guard`` ends it."""
     s.queued[:] = 0
     s.counts[:] = 0
     s.link_free_s[:] = 0.0
@@ -112,9 +139,10 @@ def begin(p: ProblemArrays, assignment: Ints, s: State, fifo: bool) -> None:
     for i in range(len(assignment)):
         s.waiting[i] = p.input_offsets[i + 1] - p.input_offsets[i]
         s.ready_s[i] = 0.0
+        s.start_s[i] = np.inf
         if s.waiting[i] == 0:
             _enqueue(p, s, i, assignment[i], fifo)
-    _dispatch(p, s, 0.0)
+    return bool(_dispatch(p, s, 0.0, guard))
 
 
 @njit(cache=True, nogil=True)
@@ -126,8 +154,14 @@ def advance(
     shared: bool,
     per_edge: bool,
     until_ended: int,
-) -> None:
-    """Simulate until at least ``until_ended`` ops have ended, or to the end."""
+    until_s: float = np.inf,
+    guard: Guard | None = None,
+) -> bool:
+    """Simulate until at least ``until_ended`` ops have ended, or up to ``until_s``, or to the end.
+
+    Returns:
+        False if ``guard`` proved that the end comes after its limit.
+    """
     n = len(assignment)
     record = len(s.moved) > 0
     d_count = len(s.queued)
@@ -135,6 +169,8 @@ def advance(
     arrival_s = np.empty(d_count)
     while s.counts[EVENTS] > 0 and s.counts[ENDED] < until_ended:
         now = s.event_s[0]
+        if until_s < np.inf and now >= until_s:
+            return True
         s.clock_s[0] = now
         while s.counts[EVENTS] > 0 and s.event_s[0] == now:
             i = pop(s.event_s, s.event, 0, s.counts[EVENTS])
@@ -178,7 +214,9 @@ def advance(
                         else:
                             push(s.event_s, s.event, 0, s.counts[EVENTS], s.ready_s[v], n + v)
                             s.counts[EVENTS] += 1
-        _dispatch(p, s, now)
+        if not _dispatch(p, s, now, guard):
+            return False
+    return True
 
 
 @njit(cache=True, nogil=True)

@@ -9,6 +9,7 @@ from situs.graph.arrays import Floats, Ints, Longs
 from situs.simulate._dataflow_kernels import (
     EVENTS,
     TRANSFERS,
+    Guard,
     State,
     advance,
     begin,
@@ -153,6 +154,7 @@ def resimulate(
     fifo: bool,
     shared: bool,
     per_edge: bool,
+    guard: Guard | None = None,
 ) -> int:
     """Simulate again from the last checkpoint before ``change_s``.
 
@@ -160,7 +162,7 @@ def resimulate(
     ones go beside the old ones, so that taking them back is a change of ``current``.
 
     Returns:
-        The first checkpoint that was replaced.
+        The first checkpoint that was replaced; -1 and nothing replaced if ``guard`` ended it.
     """
     n, last = len(assignment), len(current) - 1
     first = 0
@@ -168,15 +170,25 @@ def resimulate(
     while first < last and slot(states, 2 * first + current[first]).clock_s[0] < change_s:
         first += 1
     previous = slot(states, 2 * (first - 1) + current[first - 1]) if first > 0 else slot(states, 0)
+    if guard is not None:
+        guard.left_s[:] = 0.0
+        for i in range(n):
+            if first == 0 or previous.start_s[i] == np.inf:
+                d = assignment[i]
+                guard.left_s[d] += p.seconds[i, d] * guard.share[d]
     for k in range(first, last + 1):
         current[k] = 1 - current[k]
         s = slot(states, 2 * k + current[k])
         if k == 0:
-            begin(p, assignment, s, fifo)
+            alive = begin(p, assignment, s, fifo, guard)
         else:
             copy_state(s, previous)
             until = n * k // last if k < last else n + 1
-            advance(p, assignment, s, fifo, shared, per_edge, until)
+            alive = advance(p, assignment, s, fifo, shared, per_edge, until, np.inf, guard)
+        if not alive:
+            for j in range(first, k + 1):
+                current[j] = 1 - current[j]
+            return -1
         previous = s
     return first
 

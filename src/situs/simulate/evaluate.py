@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from situs.core import Dataflow, Offload, Pipeline, Problem
+from situs.core import Dataflow, Offload, Pipeline, Problem, count_subgraphs
 from situs.errors import ProblemError
 from situs.graph.arrays import Floats, Ints
 from situs.simulate import _batch_kernels as kernels
@@ -29,8 +29,8 @@ def evaluate(problem: Problem, assignments: Ints, threads: int | None = None) ->
 
     Returns:
         ``float64[B]``, s; ``inf`` where an op is not allowed on its device, a unit is split, a
-        memory limit is broken, a missing link is needed, ``Pipeline.contiguous`` is
-        broken, or calls of ``Offload`` wait for each other.
+        memory limit is broken, there are too many sub-graphs, a missing link is needed,
+        ``Pipeline.contiguous`` is broken, or calls of ``Offload`` wait for each other.
 
     Raises:
         ProblemError: If the shape or a device number is wrong.
@@ -93,3 +93,8 @@ def _evaluate_into(problem: Problem, assignments: Ints, out: Floats) -> None:
         kernels.offload_batch(p, assignments, model.calls, out)
     else:
         kernels.sequential_batch(p, assignments, out)
+    most = problem.limits.max_subgraphs
+    if most is not None:
+        for k in np.flatnonzero(np.isfinite(out)):
+            if count_subgraphs(problem.graph, assignments[k]) > most:
+                out[k] = np.inf

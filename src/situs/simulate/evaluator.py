@@ -9,10 +9,12 @@ import numpy as np
 
 from situs.core import Dataflow, Offload, Pipeline, Problem, violation
 from situs.errors import PlacementError, ProblemError
-from situs.graph.arrays import Ints, csr_from_pairs, frozen
+from situs.graph.arrays import Floats, Ints, Longs, csr_from_pairs, frozen
 from situs.simulate import _move_kernels as kernels
 from situs.simulate._dataflow_kernels import State
 from situs.simulate._memory_kernels import dataflow_peak, sequential_peak
+from situs.simulate._price_kernels import Moves, dataflow_price, sequential_price
+from situs.simulate._walk_kernels import dataflow_walk, sequential_walk
 from situs.simulate.arrays import problem_arrays
 from situs.simulate.evaluate import checked, evaluate
 
@@ -31,13 +33,19 @@ class _Engine(Protocol):
 
     def undo(self, ops: Ints, targets: Ints, seconds: float) -> None: ...
 
+    def price(self, moves: Moves, limits_s: Floats, seconds: float) -> Floats: ...
+
+    def walk(
+        self, moves: Moves, worse_s: Floats, seconds: float, best: Ints
+    ) -> tuple[float, float]: ...
+
 
 class Evaluator:
     """Follows one placement through moves and their undoing, exactly as ``evaluate`` values it.
 
     A move costs time in the degree of the moved ops under ``sequential``, and under ``dataflow``
-    the simulation from the first instant that can change. ``pipeline`` and memory limits cost a
-    pass over the graph.
+    the simulation from the first instant that can change. ``pipeline``, memory limits and a limit
+    of sub-graphs cost a pass over the graph.
 
     Args:
         problem: What is placed.
@@ -58,7 +66,9 @@ class Evaluator:
         self._offsets, self._members = csr_from_pairs(self._units, ops, problem.num_units)
         self._past: list[tuple[Ints, Ints, float]] = []
         self._engine: _Engine
-        if isinstance(problem.model, Dataflow):
+        if problem.limits.max_subgraphs is not None:
+            self._engine = _WholeEngine(problem, array)
+        elif isinstance(problem.model, Dataflow):
             self._engine = _DataflowEngine(problem, problem.model, array)
         elif isinstance(problem.model, Pipeline | Offload):
             self._engine = _WholeEngine(problem, array)
@@ -106,6 +116,68 @@ class Evaluator:
         self._engine.undo(ops, devices, self._seconds)
         return self._seconds
 
+    def price(
+        self,
+        units: Ints,
+        devices: Ints,
+        offsets: Longs | None = None,
+        limits_s: Floats | None = None,
+    ) -> Floats:
+        """Latency after each of ``K`` moves on its own; none of them is made.
+
+        Args:
+            units: ``int32[M]`` units, in the numbering of ``problem.units``.
+            devices: ``int32[K]`` where each move sends its units, which are distinct.
+            offsets: ``int64[K + 1]``: move ``k`` is ``units[offsets[k] : offsets[k + 1]]``; None =
+                each unit is a move (``M = K``).
+            limits_s: ``float64[K]`` a value above its limit may come back as ``inf``; None = no
+                limits. With them, moves under ``dataflow`` are given up once they are too late.
+
+        Returns:
+            ``float64[K]``, s; ``inf`` where a limit of the problem is broken.
+        """
+        moves = self._moves(units, devices, offsets)
+        if limits_s is None:
+            limits_s = np.full(len(moves.targets), np.inf)
+        return self._engine.price(moves, limits_s, self._seconds)
+
+    def walk(
+        self, units: Ints, devices: Ints, offsets: Longs, worse_s: Floats
+    ) -> tuple[float, Ints]:
+        """Try moves one after another; each stays if it costs at most ``worse_s[k]`` more.
+
+        What was before cannot be undone any more.
+
+        Args:
+            units: As in ``price``.
+            devices: As in ``price``.
+            offsets: As in ``price``.
+            worse_s: ``float64[K]`` how much worse than before each move may be, s; >= 0.
+
+        Returns:
+            The least value on the way, s, and its placement ``int32[N]``; the start counts.
+
+        Raises:
+            ProblemError: If the walk begins at an infeasible placement.
+        """
+        if not np.isfinite(self._seconds):
+            raise ProblemError("a walk begins at a feasible placement; this one is infinite")
+        self._past.clear()
+        best = np.empty(self._problem.num_ops, dtype=np.int32)
+        moves = self._moves(units, devices, offsets)
+        self._seconds, best_s = self._engine.walk(moves, worse_s, self._seconds, best)
+        return best_s, best
+
+    def _moves(self, units: Ints, devices: Ints, offsets: Longs | None) -> Moves:
+        units = np.asarray(units, dtype=np.int32)
+        targets = np.ascontiguousarray(devices, dtype=np.int32)
+        if offsets is None:
+            offsets = np.arange(len(units) + 1, dtype=np.int64)
+        begins, ends = self._offsets[units], self._offsets[units + 1]
+        sums = np.concatenate(([0], np.cumsum(ends - begins)))
+        rows = np.repeat(begins - sums[:-1], ends - begins) + np.arange(sums[-1])
+        return Moves(sums[offsets], self._members[rows], targets)
+
     def _whole(self, ops: int | Sequence[int] | Ints) -> Ints:
         if isinstance(ops, (int, np.integer)):
             unit = self._units[ops]
@@ -143,6 +215,18 @@ class _SequentialEngine:
                 return float("inf")
         return float(self._sums[kernels.FINITE])
 
+    def price(self, moves: Moves, limits_s: Floats, seconds: float) -> Floats:
+        out = np.empty(len(moves.targets))
+        sequential_price(self._p, self.assignment, self._readers, self._sums, moves, out)
+        return out
+
+    def walk(
+        self, moves: Moves, worse_s: Floats, seconds: float, best: Ints
+    ) -> tuple[float, float]:
+        p, sums = self._p, self._sums
+        kernels.sequential_sums(p, self.assignment, self._readers, sums)
+        return sequential_walk(p, self.assignment, self._readers, sums, moves, worse_s, best)
+
     def undo(self, ops: Ints, targets: Ints, seconds: float) -> None:
         self._apply(ops, targets)
 
@@ -152,6 +236,7 @@ class _DataflowEngine:
 
     def __init__(self, problem: Problem, model: Dataflow, assignment: Ints) -> None:
         self.assignment = assignment
+        self._problem = problem
         self._p = p = problem_arrays(problem)
         self._options = (model.dispatch == "fifo", model.links == "shared", model.charge == "edge")
         n, d = problem.num_ops, problem.num_devices
@@ -214,6 +299,27 @@ class _DataflowEngine:
         # The states beside are now those of the move that was taken back, not of the one before.
         self._first = None
 
+    def price(self, moves: Moves, limits_s: Floats, seconds: float) -> Floats:
+        if not np.isfinite(self._p.seconds[np.arange(len(self.assignment)), self.assignment]).all():
+            return _whole_price(self._problem, self.assignment, moves)
+        out = np.empty(len(moves.targets))
+        end_s = self._states.end_s[self._end]
+        dataflow_price(
+            *(self._p, self.assignment, end_s, seconds, moves, limits_s),
+            *(*self._options, out),
+        )
+        return out
+
+    def walk(
+        self, moves: Moves, worse_s: Floats, seconds: float, best: Ints
+    ) -> tuple[float, float]:
+        # The states beside are those of the last move that was tried.
+        self._first = None
+        return dataflow_walk(
+            *(self._p, self.assignment, self._states, self._current, moves, worse_s),
+            *(*self._options, best),
+        )
+
 
 class _WholeEngine:
     """Values the whole placement at every move."""
@@ -228,3 +334,31 @@ class _WholeEngine:
 
     def undo(self, ops: Ints, targets: Ints, seconds: float) -> None:
         self.assignment[ops] = targets
+
+    def price(self, moves: Moves, limits_s: Floats, seconds: float) -> Floats:
+        return _whole_price(self._problem, self.assignment, moves)
+
+    def walk(
+        self, moves: Moves, worse_s: Floats, seconds: float, best: Ints
+    ) -> tuple[float, float]:
+        best_s = seconds
+        best[:] = self.assignment
+        for k, target in enumerate(moves.targets):
+            moved = moves.ops[moves.offsets[k] : moves.offsets[k + 1]]
+            before = self.assignment[moved]
+            after = self.move(moved, target)
+            if not (np.isfinite(after) and after <= seconds + worse_s[k]):
+                self.assignment[moved] = before
+                continue
+            seconds = after
+            if seconds < best_s:
+                best_s = seconds
+                best[:] = self.assignment
+        return seconds, best_s
+
+
+def _whole_price(problem: Problem, assignment: Ints, moves: Moves) -> Floats:
+    moved = np.repeat(assignment[np.newaxis], len(moves.targets), axis=0)
+    rows = np.repeat(np.arange(len(moves.targets)), np.diff(moves.offsets))
+    moved[rows, moves.ops] = moves.targets[rows]
+    return evaluate(problem, moved)

@@ -8,7 +8,11 @@ from functools import cached_property
 import numpy as np
 
 from situs.core import Problem
-from situs.graph.arrays import Ints, csr_from_pairs, frozen
+from situs.graph.arrays import Ints, Longs, csr_from_pairs, frozen
+from situs.placers.heuristic._neighbour_kernels import draw_moves
+from situs.placers.heuristic.branches import branch_groups
+
+_LARGEST = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +44,11 @@ class Neighbourhood:
         pairs = pairs[pairs[:, 0] != pairs[:, 1]]
         return csr_from_pairs(pairs[:, 0], pairs[:, 1], self.problem.num_units)
 
+    @cached_property
+    def groups(self) -> tuple[Ints, Ints]:
+        """CSR of the units of each branch between a fork and its join."""
+        return branch_groups(self.problem, _LARGEST)
+
     def units_of(self, assignment: Ints) -> Ints:
         """Device of each unit."""
         device = np.zeros(self.problem.num_units, dtype=np.int32)
@@ -61,6 +70,23 @@ class Neighbourhood:
         others = self.choices[seed][self.choices[seed] != device[seed]]
         target = int(others[rng.integers(len(others))])
         return group[self.problem.unit_allowed[group, target]], target
+
+    def draw_many(
+        self, device: Ints, count: int, rng: np.random.Generator
+    ) -> tuple[Longs, Ints, Ints]:
+        """``count`` moves as offsets, units and targets, given the ``device`` of every unit.
+
+        As ``draw``, and whole branches between forks and joins.
+        """
+        return draw_moves(
+            device,
+            self.problem.unit_allowed,
+            self.free,
+            self.adjacent,
+            self.groups,
+            rng.random((count, 4)),
+            _LARGEST,
+        )
 
     def _region(self, seed: int, device: Ints, limit: int) -> Ints:
         """Up to ``limit`` units around ``seed`` that share its device, breadth first."""
