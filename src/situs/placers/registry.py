@@ -132,6 +132,24 @@ def _hsdag() -> type[Placer]:
     return HSDAG
 
 
+def _random() -> type[Placer]:
+    from situs.placers.learned.random_search import RandomSearch
+
+    return RandomSearch
+
+
+def _hill_climbing() -> type[Placer]:
+    from situs.placers.learned.hill_climbing import HillClimbing
+
+    return HillClimbing
+
+
+def _cross_entropy() -> type[Placer]:
+    from situs.placers.learned.cross_entropy import CrossEntropy
+
+    return CrossEntropy
+
+
 LOADERS: dict[str, Callable[[], type[Placer]]] = {
     "single": _single,
     "openvino-auto": _openvino_auto,
@@ -152,6 +170,9 @@ LOADERS: dict[str, Callable[[], type[Placer]]] = {
     "search": _search,
     "auto": _auto,
     "hsdag": _hsdag,
+    "random": _random,
+    "hill-climbing": _hill_climbing,
+    "cross-entropy": _cross_entropy,
 }
 
 

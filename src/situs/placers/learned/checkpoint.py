@@ -4,47 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
-from torch import Tensor
+from safetensors.numpy import load_file, save_file
 
 from situs.core import Incumbent, Problem
 from situs.errors import OutputError, ParameterError
-from situs.graph.arrays import Ints
 from situs.placers.learned.learner import Learner
+from situs.placers.learned.standing import Standing
 
 _INDEX = "checkpoint.json"
 _FORMAT = "situs-checkpoint"
 _VERSION = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """Where a training stood: everything beside the learner's own state.
-
-    Attributes:
-        episodes: Finished episodes.
-        evaluations: Placements valued.
-        elapsed_s: Time spent, s.
-        stale: Episodes since the best one or the mean improved.
-        best_mean_s: Lowest mean of an episode, s.
-        trace: Incumbents, oldest first.
-        best: ``int32[N]`` best placement, or None.
-    """
-
-    episodes: int
-    evaluations: int
-    elapsed_s: float
-    stale: int
-    best_mean_s: float
-    trace: tuple[Incumbent, ...]
-    best: Ints | None
 
 
 class Checkpoint:
@@ -93,7 +68,7 @@ class Checkpoint:
         }
         index, draft = self._folder / _INDEX, self._folder / f"{_INDEX}.draft"
         try:
-            save_file(learner.tensors(), self._folder / name)
+            save_file(learner.arrays(), self._folder / name)
             with draft.open("w", encoding="utf-8") as file:
                 json.dump(record, file)
                 file.flush()
@@ -126,8 +101,8 @@ class Checkpoint:
             if Path(name).name != name:
                 raise ValueError("the tensors lie outside the folder")
             self._require(key)
-            tensors: dict[str, Tensor] = load_file(self._folder / name)
-            learner.restore(tensors, record["learner"])
+            arrays = load_file(self._folder / name)
+            learner.restore(arrays, record["learner"])
             best = record["best"]
             return Standing(
                 record["episodes"],

@@ -5,24 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-import numpy as np
-
-from situs.core import Objective, Problem, Result, Stop
+from situs.core import Problem
 from situs.errors import ParameterError
 from situs.placers.learned.features import ALL, PAPER, feature_names
 from situs.placers.learned.learner import Learner
 from situs.placers.learned.policy import Architecture, Policy
 from situs.placers.learned.ppo import ProximalLearner, Training
 from situs.placers.learned.reinforce import Failures, Reinforce
-from situs.placers.learned.training import Budget, train
-from situs.placers.parameters import parameter_texts
-
-_AT_LEAST_ONE = ("episodes", "samples", "hidden", "layers", "levels", "passes")
-_SHARES = ("dropout", "gamma", "entropy_decay", "guided")
+from situs.placers.learned.trained import Trained
 
 
 @dataclass(frozen=True, slots=True)
-class HSDAG:
+class HSDAG(Trained):
     """Structure-aware placement: co-location, features, graph parsing network, policy, reward.
 
     ``variant="paper"`` trains as the paper says. The default keeps the structure and changes how
@@ -40,8 +34,7 @@ class HSDAG:
         dropout: Share (paper: 0.2).
         without: Features to leave out, joined by ``+``: type, degree, fractal, position, shape,
             cost (ours, not in the paper variant).
-        patience: Ends after this many episodes without a better placement or mean; 0 = never.
-        checkpoint: Folder for checkpoints; a training is continued from there. "" = none.
+        patience: See ``Trained``; checkpoint too.
         gamma: Paper variant: discount per step.
         failures: Paper variant: ``skip`` failed placements, or give them the ``worst`` reward.
         passes: Default variant: steps of the optimiser per episode.
@@ -58,9 +51,17 @@ class HSDAG:
     """
 
     name: ClassVar[str] = "hsdag"
+    at_least_one: ClassVar[tuple[str, ...]] = (
+        "episodes",
+        "samples",
+        "hidden",
+        "layers",
+        "levels",
+        "passes",
+    )
+    at_least_zero: ClassVar[tuple[str, ...]] = ("patience", "lr", "entropy", "imitation")
+    shares: ClassVar[tuple[str, ...]] = ("dropout", "gamma", "entropy_decay", "guided")
     variant: Literal["default", "paper"] = "default"
-    episodes: int = 100
-    samples: int = 20
     lr: float = 1e-3
     hidden: int = 128
     layers: int = 2
@@ -68,8 +69,6 @@ class HSDAG:
     directed: bool = False
     dropout: float = 0.2
     without: str = ""
-    patience: int = 0
-    checkpoint: str = ""
     gamma: float = 0.99
     failures: Failures = "skip"
     passes: int = 4
@@ -80,17 +79,9 @@ class HSDAG:
     imitation: float = 0.1
 
     def __post_init__(self) -> None:
-        for key in _AT_LEAST_ONE:
-            if getattr(self, key) < 1:
-                raise ParameterError(f"hsdag: {key} must be >= 1, got {getattr(self, key)}")
-        for key in _SHARES:
-            if not 0 <= getattr(self, key) <= 1:
-                raise ParameterError(f"hsdag: {key} must be in 0 .. 1, got {getattr(self, key)}")
+        Trained.__post_init__(self)
         if self.dropout == 1:
             raise ParameterError("hsdag: dropout must be below 1")
-        for key in ("lr", "entropy", "imitation", "patience"):
-            if not getattr(self, key) >= 0:
-                raise ParameterError(f"hsdag: {key} must be >= 0, got {getattr(self, key)}")
         if not self.clip > 0:
             raise ParameterError(f"hsdag: clip must be > 0, got {self.clip}")
         feature_names(self.without, self._given)
@@ -98,10 +89,6 @@ class HSDAG:
     @property
     def _given(self) -> tuple[str, ...]:
         return PAPER if self.variant == "paper" else ALL
-
-    def supports(self, problem: Problem) -> str | None:
-        """Any problem that has an op."""
-        return None if problem.num_ops else "the graph has no op"
 
     def learner(self, problem: Problem, seed: int) -> Learner:
         """A fresh learner for the problem, in ask and tell form."""
@@ -125,11 +112,3 @@ class HSDAG:
             self.imitation,
         )
         return ProximalLearner(problem, policy, training)
-
-    def __call__(
-        self, problem: Problem, objective: Objective, stop: Stop, rng: np.random.Generator
-    ) -> Result:
-        """Train until the episodes, the patience, or ``stop`` end it."""
-        learner = self.learner(problem, int(rng.integers(1 << 31)))
-        budget = Budget(self.episodes, self.samples, self.patience, self.checkpoint)
-        return train(self.name, parameter_texts(self), problem, objective, stop, learner, budget)

@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
 
 from situs.graph.arrays import Floats, Ints
+
+Arrays = dict[str, NDArray[np.generic]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +43,14 @@ class Learner(Protocol):
         """Learn from ``float64[count]`` s; NaN = the measurement failed, inf = infeasible."""
         ...
 
-    def tensors(self) -> dict[str, Tensor]:
-        """Copies of all tensors that make up its state between ``tell`` and ``ask``."""
+    def arrays(self) -> Arrays:
+        """Copies of all arrays that make up its state between ``tell`` and ``ask``."""
         ...
 
     def scalars(self) -> dict[str, Any]:
         """The rest of its state, as JSON values."""
         ...
 
-    def restore(self, tensors: dict[str, Tensor], scalars: dict[str, Any]) -> None:
+    def restore(self, arrays: Arrays, scalars: dict[str, Any]) -> None:
         """Continue from a state, bit for bit."""
         ...

@@ -1,9 +1,7 @@
-"""A placement network bound to a problem, with its optimiser and its dice."""
+"""A placement network bound to a problem."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,23 +10,12 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from situs.core import Problem
-from situs.graph.arrays import Bools, Floats, Ints
+from situs.graph.arrays import Ints
 from situs.placers.learned.features import node_features
+from situs.placers.learned.learner import Arrays
 from situs.placers.learned.network import Decision, Partition, PlacementNetwork
 from situs.placers.learned.nodes import NodeGraph, coarsen
-
-_LARGEST_GRADIENT = 1.0
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Run torch on one thread: small matrices gain nothing from more, and sums keep one order."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
+from situs.placers.learned.trainee import Trainee
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,30 +32,26 @@ class Architecture:
 
 @dataclass(eq=False)
 class Policy:
-    """The holder of all that learning changes.
+    """What HSDAG's learners train.
 
     Attributes:
         nodes: The coarsened graph.
         features: ``float32[V, F]`` features of its nodes.
-        network: Its parameters are what is learned.
-        optimiser: Adam.
-        generator: Draws dropout, samples and moves.
+        trainee: The network, its optimiser and its dice.
     """
 
     nodes: NodeGraph
     features: Float[Tensor, "V F"]
-    network: PlacementNetwork
-    optimiser: torch.optim.Adam
-    generator: torch.Generator
+    trainee: Trainee[PlacementNetwork]
 
     @classmethod
     def create(cls, problem: Problem, architecture: Architecture, lr: float, seed: int) -> Policy:
-        """Fresh weights from a seed; torch's global generator is left as it was."""
+        """Fresh weights from a seed."""
         nodes = coarsen(problem)
         features = torch.from_numpy(node_features(problem, nodes, architecture.features))
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            network = PlacementNetwork(
+
+        def build() -> PlacementNetwork:
+            return PlacementNetwork(
                 features.shape[1],
                 problem.num_devices,
                 architecture.hidden,
@@ -77,12 +60,17 @@ class Policy:
                 architecture.directed,
                 architecture.dropout,
             )
-        optimiser = torch.optim.Adam(network.parameters(), lr=lr)
-        return cls(nodes, features, network, optimiser, torch.Generator().manual_seed(seed))
+
+        return cls(nodes, features, Trainee.create(build, lr, seed))
+
+    @property
+    def generator(self) -> torch.Generator:
+        """Draws dropout, samples and moves."""
+        return self.trainee.generator
 
     def start(self) -> Float[Tensor, "V H"]:
         """Projected features: the state of the nodes at the start of an episode."""
-        state: Tensor = self.network.inward(self.features)
+        state: Tensor = self.trainee.network.inward(self.features)
         return state
 
     def decide(
@@ -92,50 +80,31 @@ class Policy:
         partition: Partition | None = None,
     ) -> Decision:
         """One forward pass; see ``PlacementNetwork.forward``."""
-        decision: Decision = self.network(state, self.nodes, generator, partition)
+        decision: Decision = self.trainee.network(state, self.nodes, generator, partition)
         return decision
 
     def draw(self, log_probs: Float[Tensor, "G D"], count: int) -> Int64[Tensor, "K G"]:
         """``count`` samples of a device for every group."""
-        drawn = torch.multinomial(
-            log_probs.detach().exp(), count, replacement=True, generator=self.generator
-        )
-        return drawn.T.contiguous()
+        return draw(log_probs, count, self.generator)
 
-    def step(self, loss: Tensor) -> float:
-        """One clipped step of the optimiser; the norm of the gradient before clipping."""
-        self.optimiser.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), _LARGEST_GRADIENT)
-        self.optimiser.step()
-        return float(norm)
+    def arrays(self) -> Arrays:
+        """See ``Trainee``; the features too."""
+        return self.trainee.arrays() | {"features": self.features.numpy().copy()}
 
-    def tensors(self) -> dict[str, Tensor]:
-        """Copies of parameters, of Adam's moments, and of the generator's state."""
-        saved = {f"network.{k}": v.clone() for k, v in self.network.state_dict().items()}
-        for number, moments in self.optimiser.state_dict()["state"].items():
-            for key, value in moments.items():
-                saved[f"adam.{number}.{key}"] = value.clone()
-        saved["features"] = self.features.clone()
-        saved["generator"] = self.generator.get_state()
-        return saved
-
-    def restore(self, tensors: dict[str, Tensor]) -> None:
-        """Take over what ``tensors`` gave."""
-        split = len("network.")
-        self.network.load_state_dict(
-            {k[split:]: v for k, v in tensors.items() if k.startswith("network.")}
-        )
-        moments: dict[int, dict[str, Tensor]] = {}
-        for key, value in tensors.items():
-            if key.startswith("adam."):
-                _, number, name = key.split(".")
-                moments.setdefault(int(number), {})[name] = value.clone()
+    def restore(self, arrays: Arrays) -> None:
+        """Take over what ``arrays`` gave."""
+        self.trainee.restore(arrays)
         # Those that it was trained on: costs measured again differ a little.
-        self.features = tensors["features"]
-        groups = self.optimiser.state_dict()["param_groups"]
-        self.optimiser.load_state_dict({"state": moments, "param_groups": groups})
-        self.generator.set_state(tensors["generator"])
+        self.features = torch.from_numpy(arrays["features"].astype(np.float32))
+
+
+def draw(
+    log_probs: Float[Tensor, "G D"], count: int, generator: torch.Generator
+) -> Int64[Tensor, "K G"]:
+    """``count`` samples of a choice for every row."""
+    chances = log_probs.detach().exp()
+    drawn = torch.multinomial(chances, count, replacement=True, generator=generator)
+    return drawn.T.contiguous()
 
 
 def of_ops(nodes: NodeGraph, devices: Int64[Tensor, "K V"]) -> Ints:
@@ -144,11 +113,6 @@ def of_ops(nodes: NodeGraph, devices: Int64[Tensor, "K V"]) -> Ints:
     return assignments
 
 
-def entropy(log_probs: Float[Tensor, "G D"]) -> Float[Tensor, ""]:
-    """Mean entropy of the groups' distributions, nat."""
-    return -(log_probs.exp() * log_probs).sum(dim=1).mean()
-
-
-def valued(seconds: Floats) -> Bools:
-    """``bool[K]`` the placement has a value; a failed one has none, and is no reward."""
-    return np.isfinite(seconds)
+def entropy(log_probs: Float[Tensor, "... D"]) -> Float[Tensor, ""]:
+    """Mean entropy of distributions, nat; a barred choice counts nothing."""
+    return -(log_probs.exp() * log_probs.clamp(min=-1e4)).sum(dim=-1).mean()

@@ -13,13 +13,12 @@ from torch import Tensor
 
 from situs.core import Problem
 from situs.graph.arrays import Floats, Ints, frozen
+from situs.placers.learned.advantage import Baseline, valued
 from situs.placers.learned.incumbent import Incumbent
-from situs.placers.learned.learner import Episode
+from situs.placers.learned.learner import Arrays, Episode
 from situs.placers.learned.network import Partition
-from situs.placers.learned.policy import Policy, entropy, of_ops, one_thread, valued
-
-_BASELINE_RATE = 0.3
-_LARGEST_ADVANTAGE = 3.0
+from situs.placers.learned.policy import Policy, entropy, of_ops
+from situs.placers.learned.trainee import one_thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,7 @@ class ProximalLearner:
         self._policy, self._training = policy, training
         self._best = Incumbent(problem, policy.nodes)
         self._episode = 0
-        self._baseline = math.nan
+        self._baseline = Baseline()
         self._round: _Round | None = None
 
     def ask(self, count: int) -> Ints:
@@ -100,18 +99,12 @@ class ProximalLearner:
         mean_s = float(seconds[drawn].mean()) if len(drawn) else math.nan
         figures = {"groups": float(asked.partition.num_groups)}
         if len(drawn):
-            figures |= self._learn(asked, drawn, -np.log(seconds[drawn]))
+            figures |= self._learn(asked, drawn, seconds[drawn])
         return Episode(self._episode, mean_s, int((~good).sum()), figures)
 
-    def _learn(self, asked: _Round, drawn: Ints, reward: Floats) -> dict[str, float]:
+    def _learn(self, asked: _Round, drawn: Ints, seconds: Floats) -> dict[str, float]:
         how = self._training
-        center = float(reward.mean())
-        if math.isnan(self._baseline):
-            self._baseline = center
-        self._baseline += _BASELINE_RATE * (center - self._baseline)
-        scaled = (reward - self._baseline) / (reward.std() + 1e-3)
-        clipped = np.clip(scaled, -_LARGEST_ADVANTAGE, _LARGEST_ADVANTAGE).astype(np.float32)
-        advantage = torch.from_numpy(clipped)[:, None]
+        advantage = torch.from_numpy(self._baseline.advantages(seconds))[:, None]
         rows = torch.from_numpy(drawn).long()
         actions, before = asked.actions[rows], asked.log_probs[rows]
         groups = torch.arange(asked.partition.num_groups)
@@ -131,29 +124,29 @@ class ProximalLearner:
                 spread = entropy(decision.log_probs)
                 liked = best * decision.log_probs[asked.partition.group].clamp(min=-20.0)
                 imitated = liked.sum(dim=1).mean()
-                norm = policy.step(-gain - bonus * spread - how.imitation * imitated)
+                norm = policy.trainee.step(-gain - bonus * spread - how.imitation * imitated)
                 figures = {"entropy": float(spread.detach()), "gradient": norm}
         return figures
 
-    def tensors(self) -> dict[str, Tensor]:
+    def arrays(self) -> Arrays:
         """See ``Learner``."""
-        saved = self._policy.tensors()
+        saved = self._policy.arrays()
         if self._best.devices is not None:
-            saved["best"] = torch.from_numpy(self._best.devices.copy())
+            saved["best"] = self._best.devices.copy()
         return saved
 
     def scalars(self) -> dict[str, Any]:
         """See ``Learner``."""
         return {
             "episode": self._episode,
-            "baseline": self._baseline,
+            "baseline": self._baseline.value,
             "best_s": self._best.seconds,
         }
 
-    def restore(self, tensors: dict[str, Tensor], scalars: dict[str, Any]) -> None:
+    def restore(self, arrays: Arrays, scalars: dict[str, Any]) -> None:
         """See ``Learner``."""
-        self._policy.restore(tensors)
-        self._episode, self._baseline = scalars["episode"], scalars["baseline"]
+        self._policy.restore(arrays)
+        self._episode, self._baseline.value = scalars["episode"], scalars["baseline"]
         self._best.seconds = scalars["best_s"]
-        self._best.devices = tensors["best"].numpy().copy() if "best" in tensors else None
+        self._best.devices = arrays["best"].astype(np.int32) if "best" in arrays else None
         self._round = None

@@ -10,8 +10,10 @@ import torch
 from torch import Tensor
 
 from situs.graph.arrays import Floats, Ints
-from situs.placers.learned.learner import Episode
-from situs.placers.learned.policy import Policy, entropy, of_ops, one_thread, valued
+from situs.placers.learned.advantage import valued
+from situs.placers.learned.learner import Arrays, Episode
+from situs.placers.learned.policy import Policy, entropy, of_ops
+from situs.placers.learned.trainee import one_thread
 
 Failures = Literal["skip", "worst"]
 
@@ -81,22 +83,22 @@ class Reinforce:
                 weight = np.where(good, weight, 0.0)
             terms = torch.stack(self._log_probs) * torch.from_numpy(weight.astype(np.float32))
             with one_thread():
-                norm = self._policy.step(-terms.sum())
+                norm = self._policy.trainee.step(-terms.sum())
         self._log_probs = []
         figures = {"entropy": self._entropy, "groups": self._groups, "gradient": norm}
         return Episode(self._episode, mean_s, int((~good).sum()), figures)
 
-    def tensors(self) -> dict[str, Tensor]:
+    def arrays(self) -> Arrays:
         """See ``Learner``."""
-        return self._policy.tensors()
+        return self._policy.arrays()
 
     def scalars(self) -> dict[str, Any]:
         """See ``Learner``."""
         return {"episode": self._episode, "unit_s": self._unit_s, "worst_s": self._worst_s}
 
-    def restore(self, tensors: dict[str, Tensor], scalars: dict[str, Any]) -> None:
+    def restore(self, arrays: Arrays, scalars: dict[str, Any]) -> None:
         """See ``Learner``."""
-        self._policy.restore(tensors)
+        self._policy.restore(arrays)
         self._episode = scalars["episode"]
         self._unit_s, self._worst_s = scalars["unit_s"], scalars["worst_s"]
         self._asked, self._log_probs = None, []

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from situs.core import Incumbent, Objective, Problem, Progress, RealClock, Result, Stop, place
-from situs.errors import Status
+from situs.errors import MissingExtraError, Status
 from situs.graph.arrays import Floats, Ints
-from situs.placers.learned.checkpoint import Checkpoint, Standing
 from situs.placers.learned.learner import Learner
+from situs.placers.learned.standing import Standing
+
+if TYPE_CHECKING:
+    from situs.placers.learned.checkpoint import Checkpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,14 @@ class _Training:
         return seconds
 
 
+def _kept(problem: Problem, parameters: tuple[tuple[str, str], ...], folder: str) -> Checkpoint:
+    if find_spec("safetensors") is None:
+        raise MissingExtraError("safetensors", "learn")
+    from situs.placers.learned.checkpoint import Checkpoint
+
+    return Checkpoint(Path(folder), problem, parameters)
+
+
 def train(
     placer: str,
     parameters: tuple[tuple[str, str], ...],
@@ -78,10 +91,9 @@ def train(
     The uniform placements are valued first, like any other. An episode that ``stop`` interrupts
     after its placements were valued is not learned from, but its best placement counts.
     """
-    kept = None
+    kept = _kept(problem, parameters, budget.checkpoint) if budget.checkpoint else None
     standing = Standing(0, 0, 0.0, 0, math.inf, (), None)
-    if budget.checkpoint:
-        kept = Checkpoint(Path(budget.checkpoint), problem, parameters)
+    if kept is not None:
         found = kept.load(learner)
         if found is None:
             # What was not learned from yet must be asked for again after a kill, too.

@@ -1,0 +1,91 @@
+"""The cross-entropy method: independent chances per node, drawn towards the best samples."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from situs.core import Problem
+from situs.graph.arrays import Floats, Ints, frozen
+from situs.placers.learned.dice import restored, state_of
+from situs.placers.learned.learner import Arrays, Episode, Learner
+from situs.placers.learned.nodes import NodeGraph, coarsen
+from situs.placers.learned.trained import Trained
+
+
+@dataclass(frozen=True, slots=True)
+class CrossEntropy(Trained):
+    """Draws every node's device on its own, and moves the chances to those of the elite.
+
+    Attributes:
+        episodes: See ``Trained``; patience and checkpoint too.
+        samples: Placements per episode.
+        elite: Share of an episode's placements that the chances move to.
+        smoothing: How far they move.
+        floor: Least chance of an allowed device, so that none is ever ruled out.
+
+    Source: Rubinstein and Kroese, "The Cross-Entropy Method", 2004, algorithm 4.1 with smoothing;
+    for placement as in Gao et al., "Post: Device placement with cross-entropy minimization and
+    proximal policy optimization", NeurIPS 2018.
+    Differs: Nodes of the co-location coarsening; a floor instead of dynamic smoothing.
+    """
+
+    name: ClassVar[str] = "cross-entropy"
+    shares: ClassVar[tuple[str, ...]] = ("elite", "smoothing", "floor")
+    episodes: int = 40
+    samples: int = 50
+    elite: float = 0.1
+    smoothing: float = 0.4
+    floor: float = 0.01
+
+    def learner(self, problem: Problem, seed: int) -> Learner:
+        """See ``Trained``."""
+        return _Chances(coarsen(problem), self, np.random.default_rng(seed))
+
+
+class _Chances:
+    def __init__(self, nodes: NodeGraph, how: CrossEntropy, rng: np.random.Generator) -> None:
+        self._nodes, self._how, self._rng = nodes, how, rng
+        self._chance = nodes.allowed / nodes.allowed.sum(axis=1, keepdims=True)
+        self._episode = 0
+        self._asked: Ints | None = None
+
+    def ask(self, count: int) -> Ints:
+        if self._asked is None:
+            edges = np.cumsum(self._chance, axis=1)
+            dice = self._rng.random((count, len(edges), 1)) * edges[:, -1:]
+            self._asked = frozen((dice >= edges).sum(axis=2), np.int32)
+        return self._asked[:, self._nodes.node]
+
+    def tell(self, seconds: Floats) -> Episode:
+        assert self._asked is not None, "ask before tell"
+        good = np.isfinite(seconds)
+        if good.any():
+            count = max(1, min(int(good.sum()), round(self._how.elite * len(seconds))))
+            ranked = np.argsort(np.where(good, seconds, np.inf), kind="stable")
+            elite = self._asked[ranked[:count]]
+            share = (elite[:, :, None] == np.arange(self._chance.shape[1])).mean(axis=0)
+            step = self._how.smoothing
+            moved = np.maximum((1 - step) * self._chance + step * share, self._how.floor)
+            moved *= self._nodes.allowed
+            self._chance = moved / moved.sum(axis=1, keepdims=True)
+        self._asked = None
+        self._episode += 1
+        mean_s = float(seconds[good].mean()) if good.any() else math.nan
+        logs = np.log(np.where(self._chance > 0, self._chance, 1.0))
+        spread = float(-(self._chance * logs).sum(axis=1).mean())
+        return Episode(self._episode, mean_s, int((~good).sum()), {"entropy": spread})
+
+    def arrays(self) -> Arrays:
+        return {"chance": self._chance.copy()}
+
+    def scalars(self) -> dict[str, Any]:
+        return {"episode": self._episode, "dice": state_of(self._rng)}
+
+    def restore(self, arrays: Arrays, scalars: dict[str, Any]) -> None:
+        self._episode, self._rng = scalars["episode"], restored(scalars["dice"])
+        self._chance = arrays["chance"].astype(np.float64)
+        self._asked = None
