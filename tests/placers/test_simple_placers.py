@@ -30,6 +30,7 @@ class TestGreedy(PlacerSuite):
         ("single", 6.0, [0, 0, 0]),
         ("single{device=d1}", 9.0, [1, 1, 1]),
         ("openvino-auto", 6.0, [0, 0, 0]),
+        ("openvino-auto{first=d1}", 9.0, [1, 1, 1]),
         ("greedy", 5.0, [0, 1, 0]),
     ],
 )

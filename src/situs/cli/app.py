@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import typer
 
+from situs.cli.bench import bench
 from situs.cli.devices import devices
 from situs.cli.inspect import inspect
 from situs.cli.place import place
 from situs.cli.run import run
 from situs.cli.simulate import simulate
-from situs.cli.solvers import solvers
 
 app = typer.Typer(
     name="situs",
@@ -21,6 +21,4 @@ app = typer.Typer(
 for command in (place, run, inspect, devices, simulate):
     app.command()(command)
 
-bench = typer.Typer(help="Benchmarks of the repository.", no_args_is_help=True)
-bench.command()(solvers)
 app.add_typer(bench, name="bench")

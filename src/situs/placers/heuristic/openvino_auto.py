@@ -14,7 +14,11 @@ from situs.placers.parameters import parameter_texts
 
 @dataclass(frozen=True, slots=True)
 class OpenVINOAuto:
-    """Every op on the first device, in the cluster's order, that supports it; no time model.
+    """Every op on the first device, by priority, that supports it; no time model.
+
+    Attributes:
+        first: Device that has the highest priority, in any case; the others follow in the
+            cluster's order. Empty = the cluster's order.
 
     Source: OpenVINO, "Heterogeneous execution", automatic mode: devices by priority and
     ``query_model``.
@@ -23,6 +27,7 @@ class OpenVINOAuto:
     """
 
     name: ClassVar[str] = "openvino-auto"
+    first: str = ""
 
     def supports(self, problem: Problem) -> str | None:
         """Any problem."""
@@ -33,7 +38,11 @@ class OpenVINOAuto:
     ) -> Result:
         """Build the one placement and value it."""
         started_s = RealClock().now()
-        first = np.argmax(problem.unit_allowed, axis=1).astype(np.int32)
+        allowed = problem.unit_allowed
+        first = np.argmax(allowed, axis=1).astype(np.int32)
+        if self.first:
+            wanted = problem.cluster.index(self.first)
+            first[allowed[:, wanted]] = wanted
         return best_of(
             problem,
             objective,

@@ -75,7 +75,7 @@ class HSDAG(Trained):
     clip: float = 0.2
     entropy: float = 0.02
     entropy_decay: float = 0.97
-    guided: float = 0.75
+    guided: float = 0.85
     imitation: float = 0.1
 
     def __post_init__(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
+
 import numpy as np
 import torch
 
@@ -11,11 +13,13 @@ from situs.placers.learned.network import Decision
 from situs.placers.learned.nodes import NodeGraph
 
 # Shares of moves of one unit, one node, one learned group; the rest are runs of units.
-_UNIT, _NODE, _GROUP = 0.2, 0.4, 0.7
+_UNIT, _NODE, _GROUP = 0.35, 0.6, 0.75
 # Chance that a run goes on by one more unit.
 _GO_ON = 0.85
 # Added to the policy's probabilities, so that no device is ever ruled out.
 _CURIOSITY = 0.1
+# Draws of a move until one is taken that was valued before.
+_TRIES = 20
 
 
 class Incumbent:
@@ -31,9 +35,11 @@ class Incumbent:
         self.seconds = np.inf
         self.devices: Ints | None = None
         self._union: Ints | None = None
+        self.seen: set[int] = set()
 
     def offer(self, assignments: Ints, seconds: Floats) -> bool:
         """Take over the best of ``int32[K, N]`` if it is better; whether it was."""
+        self.seen.update(_key(row) for row in assignments[:, self._first_op])
         known = np.where(np.isfinite(seconds), seconds, np.inf)
         best = int(np.argmin(known))
         self._union = None
@@ -64,32 +70,51 @@ class Incumbent:
         """``int32[count, N]`` the best placement with one region moved to a device.
 
         A region is a unit, a node, a group of the learned partition, or a run of units in
-        topological order; the device is drawn from the policy.
+        topological order; the device is drawn from the policy. Placements that were valued before
+        are drawn anew a few times.
         """
         assert self.devices is not None
-        if not len(self._free):
-            return np.repeat(self.devices[None, self._problem.units], count, axis=0)
-        group = decision.partition.group.numpy()[self._unit_node]
-        chance = decision.log_probs.exp().numpy()
-        rows = np.repeat(self.devices[None], count, axis=0)
-        dice = torch.rand((count, 4), generator=generator, dtype=torch.float64).numpy()
-        for row, (kind, where, far, device) in zip(rows, dice, strict=True):
-            start = int(self._free[int(where * len(self._free))])
-            if kind < _UNIT:
-                region = np.array([start])
-            elif kind < _NODE:
-                region = np.flatnonzero(self._unit_node == self._unit_node[start])
-            elif kind < _GROUP:
-                region = np.flatnonzero(group == group[start])
-            else:
-                length = 1 + int(np.log(max(far, 1e-9)) / np.log(_GO_ON))
-                region = np.arange(start, min(start + length, len(row)))
-            weights = (chance[group[start]] + _CURIOSITY) * self._problem.unit_allowed[start]
-            weights[self.devices[start]] = 0.0
-            total = np.cumsum(weights)
-            target = int(np.searchsorted(total, device * total[-1], side="right"))
-            row[region[self._problem.unit_allowed[region, target]]] = target
+        rows: list[Ints] = []
+        drawn = set(self.seen)
         if self._union is not None:
-            rows[0] = self._union
-        moved: Ints = rows[:, self._problem.units]
+            rows.append(self._union)
+            drawn.add(_key(self._union))
+        group = decision.partition.group.numpy()[self._unit_node]
+        chance = decision.log_probs.exp().numpy()[group] + _CURIOSITY
+        while len(rows) < count:
+            for _ in range(_TRIES):
+                row = self._moved(group, chance, generator)
+                if _key(row) not in drawn:
+                    break
+            drawn.add(_key(row))
+            rows.append(row)
+        moved: Ints = np.stack(rows)[:, self._problem.units]
         return moved
+
+    def _moved(self, group: Ints, chance: Floats, generator: torch.Generator) -> Ints:
+        assert self.devices is not None
+        row = self.devices.copy()
+        if not len(self._free):
+            return row
+        kind, where, far, device = torch.rand(4, generator=generator, dtype=torch.float64).tolist()
+        start = int(self._free[int(where * len(self._free))])
+        if kind < _UNIT:
+            region = np.array([start])
+        elif kind < _NODE:
+            region = np.flatnonzero(self._unit_node == self._unit_node[start])
+        elif kind < _GROUP:
+            region = np.flatnonzero(group == group[start])
+        else:
+            length = 1 + int(np.log(max(far, 1e-9)) / np.log(_GO_ON))
+            region = np.arange(start, min(start + length, len(row)))
+        weights = chance[start] * self._problem.unit_allowed[start]
+        weights[self.devices[start]] = 0.0
+        total = np.cumsum(weights)
+        target = int(np.searchsorted(total, device * total[-1], side="right"))
+        row[region[self._problem.unit_allowed[region, target]]] = target
+        return row
+
+
+def _key(units: Ints) -> int:
+    """A 64-bit name of a placement of units, the same on every machine."""
+    return int.from_bytes(blake2b(units.astype(np.int32).tobytes(), digest_size=8).digest())

@@ -133,6 +133,7 @@ class ProximalLearner:
         saved = self._policy.arrays()
         if self._best.devices is not None:
             saved["best"] = self._best.devices.copy()
+        saved["seen"] = np.array(sorted(self._best.seen), dtype=np.uint64)
         return saved
 
     def scalars(self) -> dict[str, Any]:
@@ -149,4 +150,5 @@ class ProximalLearner:
         self._episode, self._baseline.value = scalars["episode"], scalars["baseline"]
         self._best.seconds = scalars["best_s"]
         self._best.devices = arrays["best"].astype(np.int32) if "best" in arrays else None
+        self._best.seen = set(arrays["seen"].tolist())
         self._round = None
