@@ -124,12 +124,44 @@ def _search() -> type[Placer]:
     return Search
 
 
-def _hsdag() -> type[Placer]:
+def _need_torch() -> None:
     if find_spec("torch") is None or find_spec("safetensors") is None:
         raise MissingExtraError("torch", "learn")
+
+
+def _hsdag() -> type[Placer]:
+    _need_torch()
     from situs.placers.learned.hsdag import HSDAG
 
     return HSDAG
+
+
+def _placeto() -> type[Placer]:
+    _need_torch()
+    from situs.placers.learned.placeto import Placeto
+
+    return Placeto
+
+
+def _rnn() -> type[Placer]:
+    _need_torch()
+    from situs.placers.learned.rnn import RNN
+
+    return RNN
+
+
+def _doppler() -> type[Placer]:
+    _need_torch()
+    from situs.placers.learned.doppler import Doppler
+
+    return Doppler
+
+
+def _gdp() -> type[Placer]:
+    _need_torch()
+    from situs.placers.learned.gdp import GDP
+
+    return GDP
 
 
 def _random() -> type[Placer]:
@@ -170,6 +202,10 @@ LOADERS: dict[str, Callable[[], type[Placer]]] = {
     "search": _search,
     "auto": _auto,
     "hsdag": _hsdag,
+    "placeto": _placeto,
+    "rnn": _rnn,
+    "doppler": _doppler,
+    "gdp": _gdp,
     "random": _random,
     "hill-climbing": _hill_climbing,
     "cross-entropy": _cross_entropy,

@@ -1,0 +1,89 @@
+"""Costs of the coarsened graph: what policies that look at costs are shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from situs.core import Problem
+from situs.graph.arrays import Floats, Ints
+from situs.placers.learned.nodes import NodeGraph
+
+
+@dataclass(frozen=True, eq=False)
+class NodeCosts:
+    """Costs per node and edge. Axes: ``V`` nodes, ``E`` edges, ``D`` devices.
+
+    Attributes:
+        seconds: ``float64[V, D]`` run time of all ops of a node, s; 0 where it is not allowed.
+        edge_size: ``float64[E]`` amount that an edge moves if it is cut.
+        output_size: ``float64[V]`` amount that a node writes for others.
+        latency_s: ``float64[D, D]`` fixed time of a transfer, s.
+        s_per_size: ``float64[D, D]`` time per amount, s.
+        scale_s: Sum over nodes of the fastest run time, s: what times are shown relative to.
+        top_s: ``float64[V]`` longest path of mean run times before the node, s.
+        bottom_s: ``float64[V]`` longest path from the node to the end, itself included, s.
+    """
+
+    seconds: Floats
+    edge_size: Floats
+    output_size: Floats
+    latency_s: Floats
+    s_per_size: Floats
+    scale_s: float
+    top_s: Floats
+    bottom_s: Floats
+
+
+def node_costs(problem: Problem, nodes: NodeGraph) -> NodeCosts:
+    """Costs of the nodes of a problem."""
+    graph, costs = problem.graph, problem.costs
+    seconds = np.zeros((nodes.num_nodes, problem.num_devices))
+    np.add.at(seconds, nodes.node, np.where(problem.allowed, costs.seconds, 0.0))
+    seconds[~nodes.allowed] = 0.0
+    producer = nodes.node[graph.tensor_producer[graph.edge_tensor]].astype(np.int64)
+    reader = nodes.node[graph.consumer_ops].astype(np.int64)
+    # A tensor that several ops of one node read is moved to it once.
+    crossing = np.flatnonzero(producer != reader)
+    key = graph.edge_tensor[crossing].astype(np.int64) * nodes.num_nodes + reader[crossing]
+    _, once = np.unique(key, return_index=True)
+    edge = producer[crossing[once]] * nodes.num_nodes + reader[crossing[once]]
+    of_edge = nodes.source.astype(np.int64) * nodes.num_nodes + nodes.target
+    size = np.zeros(len(of_edge))
+    sizes = costs.transfer_size[graph.edge_tensor[crossing[once]]]
+    np.add.at(size, np.searchsorted(of_edge, edge), sizes)
+    written = np.zeros(nodes.num_nodes)
+    leaves = np.unique(graph.edge_tensor[crossing])
+    np.add.at(written, nodes.node[graph.tensor_producer[leaves]], costs.transfer_size[leaves])
+    finite = np.where(np.isfinite(costs.link_latency_s), costs.link_latency_s, 0.0)
+    able = nodes.allowed
+    fastest = np.where(able, seconds, np.inf).min(axis=1)
+    mean = seconds.sum(axis=1) / able.sum(axis=1)
+    top, bottom = np.zeros(nodes.num_nodes), mean.copy()
+    ranks = topological_rank(nodes)
+    by_source = np.argsort(ranks[nodes.source], kind="stable")
+    for e in by_source:
+        u, v = nodes.source[e], nodes.target[e]
+        top[v] = max(top[v], top[u] + mean[u])
+    for e in by_source[::-1]:
+        u, v = nodes.source[e], nodes.target[e]
+        bottom[u] = max(bottom[u], mean[u] + bottom[v])
+    return NodeCosts(
+        seconds, size, written, finite, costs.link_s_per_byte, float(fastest.sum()), top, bottom
+    )
+
+
+def topological_rank(nodes: NodeGraph) -> Ints:
+    """``int32[V]`` rank of every node in a topological order."""
+    waiting = np.bincount(nodes.target, minlength=nodes.num_nodes)
+    starts = np.searchsorted(nodes.source, np.arange(nodes.num_nodes + 1))
+    ready = np.flatnonzero(waiting == 0).tolist()
+    rank = np.zeros(nodes.num_nodes, dtype=np.int32)
+    for number, u in enumerate(ready):
+        rank[u] = number
+        for v in nodes.target[starts[u] : starts[u + 1]]:
+            waiting[v] -= 1
+            if not waiting[v]:
+                ready.append(int(v))
+    return rank
