@@ -37,6 +37,8 @@ PLACERS = (
 BUDGETS = (500, 2000)
 # Episodes whose mean is the start and the end of a policy.
 _ENDS = 3
+# One on each device of the paper's machine.
+_UNIFORM = 2
 
 
 def optimum_s(graph: str, costs: str) -> float:
@@ -90,9 +92,10 @@ def draw(runs: list[Run], optima: dict[str, float], costs: str, path: Path, mean
                 curves = np.stack([r.mean_s[:length] for r in of]) / optima[graph]
             else:
                 length = min(len(r.values_s) for r in of)
-                x = np.arange(1, length + 1)
+                # From where every placer has valued the uniform placements.
+                x = np.arange(1, length + 1)[_UNIFORM - 1 :]
                 curves = np.stack([np.minimum.accumulate(r.values_s[:length]) for r in of])
-                curves = curves / optima[graph]
+                curves = curves[:, _UNIFORM - 1 :] / optima[graph]
             low, middle, high = np.quantile(curves, (0.25, 0.5, 0.75), axis=0)
             style = ":" if "lr=0" in placer else "-"
             panel.plot(x, middle, style, color=f"C{number}", label=placer)

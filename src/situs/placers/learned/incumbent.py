@@ -13,9 +13,7 @@ from situs.placers.learned.network import Decision
 from situs.placers.learned.nodes import NodeGraph
 
 # Shares of moves of one unit, one node, one learned group; the rest are runs of units.
-_UNIT, _NODE, _GROUP = 0.35, 0.6, 0.75
-# Chance that a run goes on by one more unit.
-_GO_ON = 0.85
+_UNIT, _NODE, _GROUP = 0.3, 0.5, 0.65
 # Added to the policy's probabilities, so that no device is ever ruled out.
 _CURIOSITY = 0.1
 # Draws of a move until one is taken that was valued before.
@@ -105,7 +103,8 @@ class Incumbent:
         elif kind < _GROUP:
             region = np.flatnonzero(group == group[start])
         else:
-            length = 1 + int(np.log(max(far, 1e-9)) / np.log(_GO_ON))
+            # Log-uniform up to all: what one device gains may begin at half the graph.
+            length = int(len(row) ** far)
             region = np.arange(start, min(start + length, len(row)))
         weights = chance[start] * self._problem.unit_allowed[start]
         weights[self.devices[start]] = 0.0
