@@ -234,8 +234,10 @@ def place(
     problem = measure_problem(imported, cluster, seed, engines[0], on_event)
     results: list[Result] = []
     candidates: list[Candidate] = []
+    engine_problems: dict[str, Problem] = {}
     for name in engines:
         seen = problem if name == engines[0] else for_engine(problem, name, on_event)
+        engine_problems[name] = seen
         found, proposed = find_candidates(seen, placers, seed, ask, name, on_event)
         results += found
         # One device alone is the same under both engines.
@@ -251,7 +253,10 @@ def place(
         stop=lambda: ask(Progress()),
         on_event=on_event,
     )
-    return Outcome(problem, tuple(results), tuple(trials), executor, seed, ask(Progress()))
+    interrupted = ask(Progress())
+    return Outcome(
+        problem, tuple(results), tuple(trials), executor, seed, interrupted, engine_problems
+    )
 
 
 _devices = devices
