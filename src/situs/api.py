@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,12 +15,15 @@ from situs.core import (
     Flag,
     Limits,
     MaxEvaluations,
+    Objective,
     Placement,
     Problem,
     Progress,
     Result,
     Sequential,
     Stop,
+    Watched,
+    violation,
 )
 from situs.core import place as bind
 from situs.core.placement_file import (
@@ -29,16 +32,18 @@ from situs.core.placement_file import (
     read_placement,
     write_placement,
 )
+from situs.core.rules import Rules
 from situs.errors import ParameterError, Status
 from situs.executors import DeviceSpec, discover, parse_device
 from situs.executors.openvino_hetero import HeteroExecutor, PlacedModel
 from situs.executors.openvino_parallel import ParallelExecutor, ParallelModel
 from situs.hardware import Cluster
 from situs.importers import Imported, load_model
-from situs.placers import get_placer, parameter_texts
+from situs.placers import Placer, get_placer, parameter_texts
 from situs.profiling.costs import cost_table, fused_classes
 from situs.profiling.inputs import random_inputs
 from situs.profiling.links import LinkCosts, measure_links
+from situs.profiling.objective import MeasuredObjective, RecordedObjective
 from situs.profiling.outcome import Outcome
 from situs.profiling.profile import Profile, profile
 from situs.profiling.trial import Candidate, run_trials
@@ -48,8 +53,41 @@ if TYPE_CHECKING:
     import openvino as ov
 
 EXECUTORS = ("hetero", "parallel", "auto")
-DEFAULT_PLACERS = ("openvino-auto", "greedy", "mincut", "local-search")
+DEFAULT_PLACERS = ("openvino-auto", "greedy", "mincut", "heft", "local-search")
+REWARDS = ("simulated", "measured")
 OnEvent = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Searching:
+    """How placers search.
+
+    Attributes:
+        reward: ``simulated``: placers ask the cost model; ``measured``: they ask the engine itself.
+        evaluations: Placements that one placer may value; None = 100,000 simulated, 500 measured.
+        folder: Where every measurement and the learners' checkpoints are kept; a search that is
+            started again with the same folder goes on where it was. None = not kept.
+        watch: Called with the progress of the placer that runs.
+
+    Raises:
+        ParameterError: If a value is not allowed.
+    """
+
+    reward: str = "simulated"
+    evaluations: int | None = None
+    folder: Path | None = None
+    watch: Callable[[Progress], None] = lambda progress: None
+
+    def __post_init__(self) -> None:
+        if self.reward not in REWARDS:
+            raise ParameterError(f"reward {self.reward!r} is not one of {', '.join(REWARDS)}")
+        if self.evaluations is not None and self.evaluations < 1:
+            raise ParameterError(f"evaluations must be >= 1, got {self.evaluations}")
+
+    @property
+    def limit(self) -> int:
+        """Placements that one placer may value."""
+        return self.evaluations or (500 if self.reward == "measured" else 100_000)
 
 
 def _silent(stage: str, done: int, total: int) -> None:
@@ -157,9 +195,14 @@ def find_candidates(
     stop: Stop,
     executor: str = "hetero",
     on_event: OnEvent = _silent,
+    searching: Searching = Searching(),
+    objective: Objective | None = None,
 ) -> tuple[list[Result], list[Candidate]]:
-    """Run placers on the cost model; uniform placements come first, equal ones are joined."""
-    objective = SimulatedObjective(problem)
+    """Run placers on ``objective``, or else on the cost model.
+
+    Uniform placements come first, equal placements are joined.
+    """
+    simulated = SimulatedObjective(problem)
     results: list[Result] = []
     named: dict[Placement, list[str]] = {}
     for number, device in enumerate(problem.cluster.devices):
@@ -168,7 +211,7 @@ def find_candidates(
         named[bind(problem, whole)] = [f"{device.label} alone"]
     for k, spec in enumerate(placers):
         on_event(f"searching with {spec}", k, len(placers))
-        placer = get_placer(spec)
+        placer = _kept(get_placer(spec), searching.folder, k)
         reason = placer.supports(problem)
         if reason is not None or stop(Progress()):
             status = Status.UNSUPPORTED if reason else Status.INTERRUPTED
@@ -177,16 +220,56 @@ def find_candidates(
             results.append(Result(status, None, placer=spec, parameters=texts, detail=detail))
             continue
         rng = np.random.default_rng(seed)
-        result = placer(problem, objective, AnyOf((stop, MaxEvaluations(100_000))), rng)
+        budget = Watched(AnyOf((stop, MaxEvaluations(searching.limit))), searching.watch)
+        result = placer(problem, objective or simulated, budget, rng)
         results.append(result)
         if result.placement is not None:
             named.setdefault(result.placement, []).append(spec)
     placements = list(named)
-    values = objective.evaluate(np.stack([p.assignment for p in placements])).seconds
+    values = simulated.evaluate(np.stack([p.assignment for p in placements])).seconds
     return results, [
-        Candidate(" = ".join(named[p]), p, float(v), executor)
+        Candidate(
+            " = ".join(named[p]),
+            p,
+            float(v),
+            executor,
+            violation(problem, p.assignment) is None or problem.limits.pinned is None,
+        )
         for p, v in zip(placements, values, strict=True)
     ]
+
+
+def _kept(placer: Placer, folder: Path | None, number: int) -> Placer:
+    """The same placer, with its checkpoints in the folder if it makes any."""
+    able = {field.name for field in fields(placer)}  # type: ignore[arg-type]
+    if folder is None or "checkpoint" not in able or getattr(placer, "checkpoint"):  # noqa: B009
+        return placer
+    where = str(folder / f"{number + 1}-{placer.name}")
+    return replace(placer, checkpoint=where)  # type: ignore[type-var]
+
+
+def _measured(
+    problem: Problem,
+    model: Imported,
+    executor: str,
+    seed: int,
+    stop: Stop,
+    searching: Searching,
+    on_event: OnEvent,
+) -> Objective:
+    engine = ParallelExecutor if executor == "parallel" else HeteroExecutor
+    inputs = random_inputs(model.model, np.random.default_rng(seed))
+    measured = MeasuredObjective(
+        engine(problem.cluster), model, problem, inputs, stop=lambda: stop(Progress())
+    )
+    if searching.folder is None:
+        return measured
+    return RecordedObjective(
+        measured,
+        problem,
+        searching.folder / f"{executor}.measurements.jsonl",
+        lambda count: on_event(f"measuring placements ({executor})", count, searching.limit),
+    )
 
 
 def place(
@@ -198,9 +281,11 @@ def place(
     shapes: Mapping[str, Sequence[int]] | None = None,
     max_subgraphs: int | None = 32,
     executor: str = "hetero",
+    pins: Rules | None = None,
     seed: int = 0,
     stop: Stop | None = None,
     on_event: OnEvent = _silent,
+    searching: Searching = Searching(),
 ) -> Outcome:
     """Find, measure and check placements of a model on this machine's devices; keep the fastest.
 
@@ -214,9 +299,11 @@ def place(
         max_subgraphs: Candidates with more sub-graphs are not compiled; None = no limit.
         executor: ``hetero`` (sub-graphs one after another), ``parallel`` (devices overlap within
             a request), or ``auto``: both, and the faster is kept.
+        pins: Rules that put ops on devices by hand; the placers decide the rest.
         seed: Seed of inputs, orders and placers.
         stop: Asked between steps; the best so far is kept.
         on_event: Called with (stage, done, total).
+        searching: On what placers search, for how long, and where it is kept.
 
     Raises:
         InputError: If model, devices or parameters cannot be used.
@@ -232,13 +319,21 @@ def place(
     ask: Stop = stop or Flag()
     engines = ("hetero", "parallel") if executor == "auto" else (executor,)
     problem = measure_problem(imported, cluster, seed, engines[0], on_event)
+    if pins is not None:
+        pinned = pins.pinned(imported.graph, cluster)
+        problem = replace(problem, limits=replace(problem.limits, pinned=pinned))
     results: list[Result] = []
     candidates: list[Candidate] = []
     engine_problems: dict[str, Problem] = {}
     for name in engines:
         seen = problem if name == engines[0] else for_engine(problem, name, on_event)
         engine_problems[name] = seen
-        found, proposed = find_candidates(seen, placers, seed, ask, name, on_event)
+        objective = None
+        if searching.reward == "measured":
+            objective = _measured(seen, imported, name, seed, ask, searching, on_event)
+        found, proposed = find_candidates(
+            seen, placers, seed, ask, name, on_event, searching, objective
+        )
         results += found
         # One device alone is the same under both engines.
         candidates += [

@@ -148,6 +148,28 @@ def arguments_made(case: str) -> list[str]:
     }.get(case, [])
 
 
+def test_pins_are_kept_and_a_rule_that_matches_nothing_is_refused(
+    squeezenet: Path, tmp_path: Path
+) -> None:
+    pins = tmp_path / "pins.toml"
+    pins.write_text("[[pin]]\ntype = 'Softmax'\ndevice = 'cpu_b'\n")
+    path = tmp_path / "out.json"
+    arguments = [squeezenet, *DEVICES, "--placer", "mincut", "--pins", pins, "-o", path]
+    done = situs("place", *arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    record = json.loads(done.stdout)
+    ops_of = json.loads(path.read_text())["ops"]
+    softmax = [device for name, device in ops_of.items() if "softmax" in name.lower()]
+    assert "CPU_B" in softmax
+    by_name = {c["name"]: c for c in record["candidates"]}
+    assert not by_name["CPU alone"]["allowed"]
+    assert by_name["CPU alone"]["status"] == "ok"
+    assert by_name[record["chosen"]]["allowed"]
+    assert record["verdict"].startswith("With the pins")
+    pins.write_text("[[pin]]\ntype = 'SoftMax'\ndevice = 'CPU_B'\n")
+    assert "near names: Softmax" in one_line(situs("place", *arguments))
+
+
 def test_ctrl_c_keeps_the_best_so_far(squeezenet: Path, tmp_path: Path) -> None:
     path = tmp_path / "out.json"
     command = [sys.executable, "-c", "from situs.cli import main; main()"]
@@ -180,7 +202,7 @@ def test_devices_and_inspect(squeezenet: Path) -> None:
     assert "Convolution 26" in situs("inspect", squeezenet).stdout
 
 
-@pytest.mark.parametrize("command", ["place", "run", "inspect", "devices"])
+@pytest.mark.parametrize("command", ["place", "run", "inspect", "devices", "simulate"])
 def test_help_has_an_example(command: str) -> None:
     done = situs(command, "--help")
     assert done.returncode == 0

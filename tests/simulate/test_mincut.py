@@ -1,4 +1,5 @@
 import itertools
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -6,9 +7,13 @@ import pytest
 from hypothesis import given, settings
 
 from situs.core import Dataflow, Problem
+from situs.costs import roofline
 from situs.errors import ProblemError
+from situs.hardware import Cluster, catalogue
+from situs.importers import load_model
 from situs.simulate import evaluate
 from situs.simulate.mincut import cut_network, minimum_cut
+from situs.testing.models import light_models
 from situs.testing.problems import chain3, diamond4, memory_tight
 from situs.testing.strategies import problems
 
@@ -70,6 +75,27 @@ def independent(problem: Problem) -> float:
         return float(nx.minimum_cut_value(net, "s", "t"))
     except nx.NetworkXUnbounded:
         return float("inf")
+
+
+@pytest.mark.parametrize("name", ["squeezenet", "inception_v2", "resnet50", "densenet121"])
+def test_equals_an_independent_minimum_cut_on_real_graphs(name: str) -> None:
+    graph = load_model(light_models()[f"light_{name}"]).graph
+    machine = catalogue("i9-flex170")
+    names = ("CPU", "GPU.1")
+    cluster = Cluster(
+        tuple(d for d in machine.devices if d.name in names),
+        tuple(k for k in machine.links if k.source in names and k.target in names),
+        machine.name,
+    )
+    costs = roofline(graph, cluster)
+    # The modelled GPU wins everywhere; a third of the ops at CPU speed makes the cut interesting.
+    seconds = costs.seconds.copy()
+    slow = np.random.default_rng(0).random(graph.num_ops) < 0.33
+    seconds[slow, 1] = 3 * seconds[slow, 0]
+    problem = Problem(graph, cluster, replace(costs, seconds=seconds))
+    value, assignment = minimum_cut(problem)
+    assert value == pytest.approx(independent(problem), rel=1e-9)
+    assert 0 < assignment.sum() < graph.num_ops
 
 
 def test_by_hand() -> None:

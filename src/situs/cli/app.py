@@ -8,6 +8,8 @@ from situs.cli.devices import devices
 from situs.cli.inspect import inspect
 from situs.cli.place import place
 from situs.cli.run import run
+from situs.cli.simulate import simulate
+from situs.cli.solvers import solvers
 
 app = typer.Typer(
     name="situs",
@@ -16,5 +18,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (place, run, inspect, devices):
+for command in (place, run, inspect, devices, simulate):
     app.command()(command)
+
+bench = typer.Typer(help="Benchmarks of the repository.", no_args_is_help=True)
+bench.command()(solvers)
+app.add_typer(bench, name="bench")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from situs.core import Flag
@@ -99,9 +100,17 @@ def interruptible() -> Iterator[Flag]:
         signal.signal(signal.SIGINT, previous)
 
 
+class OnEvent(Protocol):
+    """Shows that a stage has come to ``done`` of ``total``, with a text that may change."""
+
+    def __call__(self, stage: str, done: int, total: int, text: str = "") -> None:
+        """Show it."""
+        ...
+
+
 @contextmanager
-def progress(quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
-    """A bar per stage on stderr; the value is ``on_event(stage, done, total)``."""
+def progress(quiet: bool = False) -> Iterator[OnEvent]:
+    """A bar per stage on stderr."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -111,14 +120,17 @@ def progress(quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
     with Progress(*columns, console=err, transient=True, disable=quiet) as bars:
         current: list[Any] = ["", None]
 
-        def on_event(stage: str, done: int, total: int) -> None:
+        def on_event(stage: str, done: int, total: int, text: str = "") -> None:
             if stage != current[0]:
                 if current[1] is not None:
                     bars.remove_task(current[1])
                 current[:] = [stage, bars.add_task(stage, total=total)]
                 if not err.is_terminal and not quiet:
                     err.print(stage)
-            bars.update(current[1], completed=done, total=total)
+            shown = escape(f"{stage}: {text}" if text else stage)
+            bars.update(current[1], description=shown, completed=done, total=total)
+            if text and not err.is_terminal and not quiet:
+                err.print(text, markup=False, soft_wrap=True)
 
         yield on_event
 

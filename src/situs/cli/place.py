@@ -26,7 +26,9 @@ from situs.cli.output import (
     progress,
     split_devices,
 )
+from situs.cli.watching import watching
 from situs.core.placement_file import check_writable
+from situs.core.rules import read_rules
 from situs.errors import StrictError
 from situs.profiling.outcome import Outcome
 
@@ -51,6 +53,27 @@ def place(
         str,
         typer.Option(help="hetero, parallel (devices overlap within a request), or auto: both."),
     ] = "hetero",
+    pins: Annotated[
+        Path | None,
+        typer.Option(help="TOML rules that put ops on devices: [[pin]] type = ..., device = ..."),
+    ] = None,
+    reward: Annotated[
+        str,
+        typer.Option(help="What placers ask: simulated (the measured costs) or measured (runs)."),
+    ] = "simulated",
+    evaluations: Annotated[
+        int | None,
+        typer.Option(help="Placements one placer may value [100000 simulated, 500 measured]."),
+    ] = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for measurements and checkpoints; started again, it goes on there."
+        ),
+    ] = None,
+    tensorboard: Annotated[
+        Path | None, typer.Option(help="Folder for TensorBoard event files of learned placers.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of inputs, orders and placers.")] = 0,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit 1 if an op does not run where it was planned.")
@@ -63,10 +86,16 @@ def place(
     compiles, checks and measures their placements and every single device, and keeps the fastest.
 
     Example: situs place model.onnx --devices CPU,GPU
+
+    Example: situs place model.onnx --placer hsdag --reward measured --keep runs/model
     """
     path = output or Path(model).with_suffix(".placement.json")
     check_writable(path)
-    with interruptible() as flag, progress(quiet=json) as on_event:
+    with (
+        interruptible() as flag,
+        progress(quiet=json) as on_event,
+        watching(on_event, tensorboard) as watch,
+    ):
         outcome = api.place(
             model,
             split_devices(devices),
@@ -76,9 +105,11 @@ def place(
             parse_shapes(shape),
             max_subgraphs,
             executor,
+            read_rules(pins) if pins is not None else None,
             seed,
             flag,
             on_event,
+            api.Searching(reward, evaluations, keep, watch),
         )
     saved = outcome.chosen is not None
     if saved:
@@ -141,3 +172,11 @@ def show(outcome: Outcome) -> None:
         )
     out.print(table)
     out.print(escape(outcome.verdict()), soft_wrap=True)
+    proven = [r for r in outcome.results if r.bound_s > 0]
+    if proven:
+        best = max(proven, key=lambda r: r.bound_s)
+        out.print(
+            f"By these costs no placement is below {milliseconds(best.bound_s)} ms (predicted; "
+            f"proven by {best.placer}).",
+            soft_wrap=True,
+        )

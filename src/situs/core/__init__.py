@@ -15,6 +15,7 @@ from situs.core.stop import (
     Never,
     Progress,
     Stop,
+    Watched,
     seconds_left,
 )
 
@@ -43,6 +44,7 @@ __all__ = [
     "Result",
     "Sequential",
     "Stop",
+    "Watched",
     "count_subgraphs",
     "place",
     "seconds_left",

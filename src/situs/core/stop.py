@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -12,11 +13,19 @@ from situs.errors import ParameterError
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a search knows about itself when it asks whether to stop."""
+    """What a search knows about itself when it asks whether to stop.
+
+    Attributes:
+        evaluations: Placements valued so far.
+        best_s: Value of the best one, s.
+        bound_s: Proven lower bound, s.
+        figures: What the placer wants watched beside (episode, mean, entropy), by name.
+    """
 
     evaluations: int = 0
     best_s: float = math.inf
     bound_s: float = 0.0
+    figures: Mapping[str, float] = field(default_factory=dict)
 
 
 class Stop(Protocol):
@@ -107,10 +116,25 @@ class AnyOf:
         return any(rule(progress) for rule in self.rules)
 
 
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """Shows every progress to someone, and stops when its rule does."""
+
+    rule: Stop
+    watch: Callable[[Progress], None]
+
+    def __call__(self, progress: Progress) -> bool:
+        """Whether the rule says stop."""
+        self.watch(progress)
+        return self.rule(progress)
+
+
 def seconds_left(stop: Stop) -> float:
     """Smallest time budget inside a rule, s, for solvers with a clock of their own; inf if none."""
     if isinstance(stop, MaxSeconds):
         return stop.remaining_s()
+    if isinstance(stop, Watched):
+        return seconds_left(stop.rule)
     if isinstance(stop, AnyOf):
         return min((seconds_left(rule) for rule in stop.rules), default=math.inf)
     return math.inf

@@ -124,6 +124,14 @@ def _search() -> type[Placer]:
     return Search
 
 
+def _hsdag() -> type[Placer]:
+    if find_spec("torch") is None or find_spec("safetensors") is None:
+        raise MissingExtraError("torch", "learn")
+    from situs.placers.learned.hsdag import HSDAG
+
+    return HSDAG
+
+
 LOADERS: dict[str, Callable[[], type[Placer]]] = {
     "single": _single,
     "openvino-auto": _openvino_auto,
@@ -143,6 +151,7 @@ LOADERS: dict[str, Callable[[], type[Placer]]] = {
     "cp-sat": _cpsat,
     "search": _search,
     "auto": _auto,
+    "hsdag": _hsdag,
 }
 
 

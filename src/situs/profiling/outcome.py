@@ -107,6 +107,14 @@ class Outcome:
             return "No candidate ran; see the reasons in the table."
         ms = (chosen.seconds or 0.0) * 1e3
         where = self.label(chosen.candidate.placement)
+        if not all(t.candidate.allowed for t in self.trials):
+            c = self.comparison(chosen)
+            cost = (
+                f"; they cost {(c.ratio - 1) * 100:+.1f} % against {single.candidate.name}"
+                if (c is not None and single is not None and not single.candidate.allowed)
+                else ""
+            )
+            return f"With the pins, {where} takes {ms:.3g} ms{cost}.{tail}"
         if single is None:
             return f"No single device ran this model; {where} takes {ms:.3g} ms.{tail}"
         if chosen is not single:
@@ -214,6 +222,7 @@ class Outcome:
             "name": trial.candidate.name,
             "executor": trial.candidate.executor,
             "ops": trial.candidate.placement.counts(),
+            "allowed": trial.candidate.allowed,
             "status": measurement.status.name.lower(),
             "detail": measurement.detail,
             "predicted_s": _finite(trial.candidate.predicted_s),

@@ -27,12 +27,16 @@ FINAL = MeasurePlan(min_rounds=20, max_rounds=120, precision=0.01, budget_s=20.0
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A placement to try, its proposer, what the costs expect of it, and its engine."""
+    """A placement to try, its proposer, what the costs expect of it, and its engine.
+
+    One that breaks a pin is measured for comparison, but not ``allowed`` to be kept.
+    """
 
     name: str
     placement: Placement
     predicted_s: float
     executor: str = "hetero"
+    allowed: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,8 +225,10 @@ def _finalists(trials: Sequence[Trial], count: int) -> list[int]:
     )
     chosen = ranked[:count]
     uniform = [i for i in ranked if trials[i].candidate.placement.uniform_device is not None]
-    if uniform and uniform[0] not in chosen:
-        chosen.append(uniform[0])
+    allowed = [i for i in ranked if trials[i].candidate.allowed]
+    for must in (uniform, allowed):
+        if must and must[0] not in chosen:
+            chosen.append(must[0])
     return chosen
 
 
@@ -241,8 +247,11 @@ def choose(trials: Sequence[Trial]) -> Trial | None:
     kept: the answer is then never slower than one device beyond the interval.
     """
     single = best_single(trials)
-    if single is None:
-        return min((t for t in trials if t.ok), key=lambda t: t.seconds or 0.0, default=None)
+    if single is None or not single.candidate.allowed:
+        usable = [t for t in trials if t.ok and t.candidate.allowed]
+        # Finalists were measured last, and with more samples.
+        usable = [t for t in usable if t.final is not None] or usable
+        return min(usable, key=lambda t: t.seconds or 0.0, default=None)
     faster = [
         t
         for t in trials

@@ -1,0 +1,70 @@
+"""The coarsened graph that a learner sees: co-located ops as one node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from situs.core import Problem
+from situs.graph.arrays import Bools, Ints, frozen
+from situs.placers.learned import _kernels as kernels
+
+
+@dataclass(frozen=True, eq=False)
+class NodeGraph:
+    """Nodes joined by directed edges, and the ops inside each. Axes: ``V`` nodes, ``E`` edges.
+
+    Attributes:
+        node: ``int32[N]`` node of each op; nodes are numbered by their first op.
+        source: ``int32[E]`` producing node of each edge; edges are distinct and sorted.
+        target: ``int32[E]`` consuming node of each edge.
+        allowed: ``bool[V, D]`` every op of the node is allowed on the device.
+    """
+
+    node: Ints
+    source: Ints
+    target: Ints
+    allowed: Bools
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes ``V``."""
+        return len(self.allowed)
+
+    @property
+    def num_devices(self) -> int:
+        """Number of devices ``D``."""
+        return int(self.allowed.shape[1])
+
+
+def quotient(label: Ints, source: Ints, target: Ints) -> tuple[Ints, Ints]:
+    """Distinct edges between different labels, sorted by (source, target)."""
+    if not len(source):
+        return source, target
+    a, b = label[source].astype(np.int64), label[target].astype(np.int64)
+    width = int(label.max()) + 1
+    key = np.unique(a[a != b] * width + b[a != b])
+    return frozen(key // width, np.int32), frozen(key % width, np.int32)
+
+
+def coarsen(problem: Problem) -> NodeGraph:
+    """Merge v into its producer u where u is v's only producer and v is u's only consumer.
+
+    Linear in the graph. Units (ops that must share a device) stay whole; ops without a common
+    device are not merged. Contracting such an edge cannot close a cycle: a cycle would need a
+    second way out of u or a second way into v.
+
+    Source: Duan et al., "A Structure-Aware Framework for Learning Device Placements on
+    Computation Graphs", NeurIPS 2024, section 2.2 (co-location coarsening).
+    Differs: Constants are inside the ops that read them and are no nodes.
+    """
+    graph, units = problem.graph, problem.units
+    source, target = quotient(units, graph.edge_producer, graph.consumer_ops)
+    allowed = problem.unit_allowed
+    label = kernels.colocate(problem.num_units, source, target, allowed.copy())
+    count = int(label.max()) + 1 if len(label) else 0
+    merged = np.ones((count, problem.num_devices), dtype=np.bool_)
+    np.logical_and.at(merged, label, allowed)
+    source, target = quotient(label, source, target)
+    return NodeGraph(frozen(label[units], np.int32), source, target, frozen(merged, np.bool_))
