@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from situs.cli.devices import devices
+from situs.cli.explain import explain
 from situs.cli.inspect import inspect
 from situs.cli.place import place
 from situs.cli.run import run
@@ -18,7 +19,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (place, run, inspect, devices, simulate):
+for command in (place, run, inspect, devices, simulate, explain):
     app.command()(command)
 
 bench = typer.Typer(help="Benchmarks of the repository.", no_args_is_help=True)
