@@ -8,6 +8,7 @@ from situs.cli.devices import devices
 from situs.cli.explain import explain
 from situs.cli.inspect import inspect
 from situs.cli.place import place
+from situs.cli.report import report
 from situs.cli.run import run
 from situs.cli.simulate import simulate
 from situs.cli.solvers import solvers
@@ -19,7 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (place, run, inspect, devices, simulate, explain):
+for command in (place, run, inspect, devices, simulate, explain, report):
     app.command()(command)
 
 bench = typer.Typer(help="Benchmarks of the repository.", no_args_is_help=True)
