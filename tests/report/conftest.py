@@ -2,7 +2,9 @@
 
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,21 @@ def inception() -> Saved:
     from situs.testing.models import light_models
 
     return saved_placement(api.load(light_models()["light_inception_v2"]).graph)
+
+
+@pytest.fixture(scope="session")
+def bert() -> Saved:
+    """BERT-base as the benchmarks build it, about 1,000 ops."""
+    pytest.importorskip("transformers", reason="transformers is not installed")
+    path = Path(__file__).parents[2] / "benchmarks" / "models.py"
+    spec = spec_from_file_location("benchmark_models", path)
+    assert spec is not None
+    assert spec.loader is not None
+    models = module_from_spec(spec)
+    # Dataclasses and annotations look their module up by name.
+    sys.modules[spec.name] = models
+    spec.loader.exec_module(models)
+    return saved_placement(models.load_model(models.bert_base()).graph)
 
 
 @pytest.fixture

@@ -93,17 +93,21 @@ def hover(browser: Any, chart: str, x: float, y: float) -> str:
     return str(browser.find_element("id", "tip").text)
 
 
-def test_a_real_models_report_is_usable(inception: Saved, opened: Open, shots: Path) -> None:
+@pytest.mark.parametrize("model", ["inception", pytest.param("bert", marks=pytest.mark.slow)])
+def test_a_real_models_report_is_usable(
+    model: str, opened: Open, shots: Path, request: pytest.FixtureRequest
+) -> None:
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
 
-    browser = opened(inception)
-    rows = report_rows(inception)
+    saved: Saved = request.getfixturevalue(model)
+    browser = opened(saved)
+    rows = report_rows(saved)
     show(browser, "candidates")
     browser.execute_script("scrollTo(0, 0)")
-    browser.save_screenshot(str(shots / "inception-top.png"))
+    browser.save_screenshot(str(shots / f"{model}-top.png"))
     show(browser, "graph")
-    browser.save_screenshot(str(shots / "inception-graph.png"))
+    browser.save_screenshot(str(shots / f"{model}-graph.png"))
 
     # Search finds an op, and shows it with its costs.
     op = max(range(len(rows["ops"]["name"])), key=lambda i: rows["ops"]["weight"][i])
@@ -121,7 +125,7 @@ def test_a_real_models_report_is_usable(inception: Saved, opened: Open, shots: P
     ):
         assert label in tip
         assert f"{float(f'{seconds * 1e3:.4g}'):.10g} ms" in tip
-    browser.save_screenshot(str(shots / "inception-hover.png"))
+    browser.save_screenshot(str(shots / f"{model}-hover.png"))
 
     # The wheel zooms in.
     before = browser.execute_script("return graph.layout.xaxis.range.slice()")
@@ -131,13 +135,13 @@ def test_a_real_models_report_is_usable(inception: Saved, opened: Open, shots: P
     wait(browser, f"{span} < {before[1] - before[0]} * 0.95")
 
     show(browser, "timeline")
-    browser.save_screenshot(str(shots / "inception-timeline.png"))
+    browser.save_screenshot(str(shots / f"{model}-timeline.png"))
     show(browser, "convergence")
     browser.execute_script("document.getElementById('theme').click()")
     browser.execute_script("document.getElementById('graph').scrollIntoView({block:'center'})")
     browser.execute_script("document.getElementById('fit').click()")
     wait(browser, "document.documentElement.dataset.theme === 'dark'")
-    browser.save_screenshot(str(shots / "inception-dark.png"))
+    browser.save_screenshot(str(shots / f"{model}-dark.png"))
     assert errors(browser) == []
 
 
@@ -202,8 +206,9 @@ def test_names_are_shown_as_text(opened: Open, shots: Path) -> None:
     assert errors(browser) == []
 
 
-def test_the_page_needs_no_network_and_is_small(inception: Saved) -> None:
-    page = report_html(inception)
+@pytest.mark.parametrize("model", ["inception", pytest.param("bert", marks=pytest.mark.slow)])
+def test_the_page_needs_no_network_and_is_small(model: str, request: pytest.FixtureRequest) -> None:
+    page = report_html(request.getfixturevalue(model))
     assert len(page.encode()) < 8e6
     head = page[: page.index("<script>")]
     assert "http://" not in head
