@@ -6,6 +6,7 @@ import typer
 
 from situs.cli.devices import devices
 from situs.cli.explain import explain
+from situs.cli.export import export
 from situs.cli.inspect import inspect
 from situs.cli.place import place
 from situs.cli.report import report
@@ -20,7 +21,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (place, run, inspect, devices, simulate, explain, report):
+for command in (place, run, inspect, devices, simulate, explain, report, export):
     app.command()(command)
 
 bench = typer.Typer(help="Benchmarks of the repository.", no_args_is_help=True)
