@@ -12,6 +12,7 @@ from situs.core import Placement, Problem, Result
 from situs.core.placement_file import PlacementFile
 from situs.core.problem_record import problem_to_record
 from situs.errors import Status
+from situs.profiling.display import candidates_html
 from situs.profiling.environment import environment
 from situs.profiling.measure import Comparison, compare
 from situs.profiling.trial import Trial, best_single, choose
@@ -252,6 +253,11 @@ class Outcome:
             if trial.check
             else None,
         }
+
+    def _repr_html_(self) -> str:
+        rows = [self.candidate_record(trial) for trial in self.trials]
+        name = self.chosen.candidate.name if self.chosen else None
+        return candidates_html(self.verdict(), rows, name)
 
     def __str__(self) -> str:
         chosen, single = self.chosen, self.best_single
