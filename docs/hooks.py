@@ -65,10 +65,8 @@ def _tables(value: Any) -> str:
 
 
 def _table(rows: list[Any]) -> str:
-    records = [row for row in rows if isinstance(row, dict)]
-    keys = list(
-        dict.fromkeys(k for r in records for k, v in r.items() if not isinstance(v, dict | list))
-    )
+    records = [_flat(row) for row in rows if isinstance(row, dict)]
+    keys = list(dict.fromkeys(key for record in records for key in record))
     if not keys:
         return ""
     lines = ["| " + " | ".join(_cell(k) for k in keys) + " |", "|" + " --- |" * len(keys)]
@@ -76,6 +74,17 @@ def _table(rows: list[Any]) -> str:
     if len(records) > _ROWS:
         lines.append(f"\nThe first {_ROWS} of {len(records)} rows.")
     return "\n".join(lines) + "\n"
+
+
+def _flat(row: dict[str, Any]) -> dict[str, Any]:
+    """Inner records as columns of their own; lists (samples) are left to the JSON."""
+    found: dict[str, Any] = {}
+    for key, value in row.items():
+        if isinstance(value, dict):
+            found |= {f"{key} {inner}": v for inner, v in _flat(value).items()}
+        elif not isinstance(value, list):
+            found[key] = value
+    return found
 
 
 def _cell(value: Any) -> str:

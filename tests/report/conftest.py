@@ -51,7 +51,7 @@ def inception() -> Saved:
 
 @pytest.fixture(scope="session")
 def bert() -> Saved:
-    """BERT-base as the benchmarks build it, about 1,000 ops."""
+    """BERT-base as the benchmarks build it."""
     pytest.importorskip("transformers", reason="transformers is not installed")
     path = Path(__file__).parents[2] / "benchmarks" / "models.py"
     spec = spec_from_file_location("benchmark_models", path)
