@@ -23,6 +23,7 @@ from situs.core.placement_file import PlacementFile
 from situs.costs import roofline
 from situs.hardware import catalogue
 from situs.importers import load_model
+from situs.profiling.environment import environment
 from situs.report.html import report_html
 from situs.report.saved import Saved
 
@@ -92,7 +93,7 @@ def main() -> None:
             f"{row['ops']:>6} {row['bytes'] / 1e6:>6.2f} {row['written_s']:>10.2f} "
             f"{row['ready_s']:>15.2f} ({min(row['ready_samples_s']):.2f})"
         )
-    RESULTS.write_text(json.dumps({"rows": rows}, indent=1) + "\n")
+    RESULTS.write_text(json.dumps({"rows": rows, "environment": environment()}, indent=1) + "\n")
 
 
 if __name__ == "__main__":
