@@ -3,7 +3,7 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 EXTRAS := all,dev
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench docs clean
 
 .venv/installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -25,5 +25,8 @@ lint: .venv/installed
 bench: .venv/installed
 	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
 
+docs: .venv/installed
+	$(BIN)/python -m mkdocs build --strict
+
 clean:
-	rm -rf .venv build dist runs demo
+	rm -rf .venv build dist runs demo site

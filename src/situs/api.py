@@ -324,8 +324,10 @@ def place(
         problem = replace(problem, limits=replace(problem.limits, pinned=pinned))
     results: list[Result] = []
     candidates: list[Candidate] = []
+    engine_problems: dict[str, Problem] = {}
     for name in engines:
         seen = problem if name == engines[0] else for_engine(problem, name, on_event)
+        engine_problems[name] = seen
         objective = None
         if searching.reward == "measured":
             objective = _measured(seen, imported, name, seed, ask, searching, on_event)
@@ -346,7 +348,10 @@ def place(
         stop=lambda: ask(Progress()),
         on_event=on_event,
     )
-    return Outcome(problem, tuple(results), tuple(trials), executor, seed, ask(Progress()))
+    interrupted = ask(Progress())
+    return Outcome(
+        problem, tuple(results), tuple(trials), executor, seed, interrupted, engine_problems
+    )
 
 
 _devices = devices

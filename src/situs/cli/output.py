@@ -12,7 +12,13 @@ from typing import Annotated, Any, Protocol
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from situs.core import Flag
 from situs.errors import ModelError
@@ -116,6 +122,8 @@ def progress(quiet: bool = False) -> Iterator[OnEvent]:
         BarColumn(),
         TextColumn("{task.completed}/{task.total}"),
         TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
     )
     with Progress(*columns, console=err, transient=True, disable=quiet) as bars:
         current: list[Any] = ["", None]

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from situs.core.placement import Placement
-from situs.errors import OutputError, PlacementError
-from situs.graph import Graph
+from situs.errors import GraphError, OutputError, PlacementError
+from situs.graph import Graph, graph_from_json, graph_to_json
 from situs.hardware import Cluster, Device
 
 SCHEMA = "situs-placement/1"
@@ -126,6 +126,7 @@ def placement_to_json(file: PlacementFile, graph: Graph) -> str:
             name: names[int(d)]
             for name, d in zip(graph.op_names, file.placement.assignment, strict=True)
         },
+        "structure": json.loads(graph_to_json(graph)),
         "record": file.record,
     }
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
@@ -185,13 +186,36 @@ def read_placement(path: Path, graph: Graph) -> PlacementFile:
     Raises:
         PlacementError: Also if the file cannot be read.
     """
+    return placement_from_json(_text(path), graph, str(path))
+
+
+def read_with_graph(path: Path) -> tuple[PlacementFile, Graph]:
+    """Read a placement file together with the graph that it holds, without its model.
+
+    Raises:
+        PlacementError: If it cannot be read, is no placement file, or holds no graph.
+    """
+    text = _text(path)
+    try:
+        structure = json.loads(text)["structure"]
+    except (json.JSONDecodeError, RecursionError, KeyError, TypeError) as error:
+        raise PlacementError(
+            f"{path}: not a placement file that holds its graph; run situs place again"
+        ) from error
+    try:
+        graph = graph_from_json(json.dumps(structure))
+    except GraphError as error:
+        raise PlacementError(f"{path}: {error}; run situs place again") from error
+    return placement_from_json(text, graph, str(path)), graph
+
+
+def _text(path: Path) -> str:
     try:
         if path.stat().st_size > _MAX_BYTES:
             raise PlacementError(f"{path}: over 256 MiB; this is not a placement file")
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError, ValueError) as error:
         raise PlacementError(f"{path}: cannot be read: {error}") from error
-    return placement_from_json(text, graph, str(path))
 
 
 def write_placement(path: Path, file: PlacementFile, graph: Graph) -> None:

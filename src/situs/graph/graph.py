@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -197,6 +199,12 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"Graph({self.name!r}, {self.num_ops} ops, {self.num_edges} edges)"
+
+    def _repr_html_(self) -> str:
+        counts = Counter(self.op_types).most_common(12)
+        rows = "".join(f"<tr><td>{escape(t)}</td><td>{k}</td></tr>" for t, k in counts)
+        head = f"{escape(self.name)}: {self.num_ops} ops, {self.num_edges} edges"
+        return f"<p>{head}</p><table><tr><th>op type</th><th>ops</th></tr>{rows}</table>"
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from situs.core import Placement, Problem, Result
 from situs.core.placement_file import PlacementFile
+from situs.core.problem_record import problem_to_record
 from situs.errors import Status
+from situs.profiling.display import candidates_html
 from situs.profiling.environment import environment
 from situs.profiling.measure import Comparison, compare
 from situs.profiling.trial import Trial, best_single, choose
@@ -39,6 +42,7 @@ class Outcome:
         executor: The engine that was asked for: ``hetero``, ``parallel`` or ``auto``.
         seed: Seed of inputs, orders and placers.
         interrupted: Whether the user stopped it; the best so far is then kept.
+        engine_problems: The problem as each other engine sees it, by engine.
     """
 
     problem: Problem
@@ -47,6 +51,7 @@ class Outcome:
     executor: str
     seed: int
     interrupted: bool = False
+    engine_problems: Mapping[str, Problem] = field(default_factory=dict)
 
     @property
     def chosen(self) -> Trial | None:
@@ -167,6 +172,12 @@ class Outcome:
             self.chosen.candidate.placement, self.problem.cluster.devices, self.record()
         )
 
+    @property
+    def seen_problem(self) -> Problem:
+        """The problem as the engine of the kept placement sees it."""
+        engine = self.chosen.candidate.executor if self.chosen else self.executor
+        return self.engine_problems.get(engine, self.problem)
+
     def record(self) -> dict[str, Any]:
         """Everything found, as JSON values."""
         chosen, single = self.chosen, self.best_single
@@ -188,11 +199,17 @@ class Outcome:
                     "bound_s": r.bound_s,
                     "evaluations": r.evaluations,
                     "elapsed_s": r.elapsed_s,
+                    "trace": [
+                        [i.evaluations, round(i.elapsed_s, 6), i.seconds]
+                        for i in r.trace
+                        if np.isfinite(i.seconds)
+                    ],
                     "detail": r.detail,
                 }
                 for r in self.results
             ],
             "costs": dict(self.problem.costs.notes) | {"source": self.problem.costs.source},
+            "problem": problem_to_record(self.seen_problem),
             "environment": environment(),
         }
 
@@ -236,6 +253,11 @@ class Outcome:
             if trial.check
             else None,
         }
+
+    def _repr_html_(self) -> str:
+        rows = [self.candidate_record(trial) for trial in self.trials]
+        name = self.chosen.candidate.name if self.chosen else None
+        return candidates_html(self.verdict(), rows, name)
 
     def __str__(self) -> str:
         chosen, single = self.chosen, self.best_single
