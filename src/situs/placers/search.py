@@ -22,6 +22,7 @@ from situs.core import (
     Sequential,
     Stop,
     place,
+    seconds_left,
 )
 from situs.errors import ParameterError, Status
 from situs.graph.arrays import Floats, Ints
@@ -31,6 +32,7 @@ from situs.placers.heuristic.windows import better_window, narrow_cuts
 from situs.placers.limits import why_infeasible
 from situs.placers.parameters import parameter_texts
 from situs.simulate import bound, evaluate, timeline
+from situs.simulate.schedule_lp import schedule_lp_s
 
 CHEAP = (
     "greedy",
@@ -48,6 +50,7 @@ _STEP_STATES = 20_000
 # Walks keep a simulation with checkpoints each.
 _MOST_STATES = 4_000_000
 _THREADED_OPS = 200
+_LP_SHARE, _LP_LONGEST_S = 0.25, 15.0
 _WHOLE_OPS = 4_000
 _WINDOWS_AT_ONCE, _WINDOW_HEAT = 16, 1e-3
 
@@ -102,6 +105,8 @@ class Search:
         sources = run.start()
         large = isinstance(problem.model, Dataflow) and problem.num_ops > _WHOLE_OPS
         steps = 0
+        if isinstance(problem.model, Dataflow) and not run.finished():
+            run.sharpen()
         if run.best is not None and not run.finished():
             steps = _windows(run, rng) if large else _anneal(self, run, rng)
         closed = run.best is not None and GapClosed(1e-9)(run.progress)
@@ -166,6 +171,15 @@ class _Run:
             self.trace.append(Incumbent(done, self.elapsed_s, self.best_s))
         self.evaluations += len(assignments)
         return seconds
+
+    def sharpen(self) -> None:
+        """Raise the bound of a dataflow problem by linear programmes, in a part of the budget."""
+        left_s = min(seconds_left(self._stop), _LP_LONGEST_S / _LP_SHARE) * _LP_SHARE
+        for whole in (False, True):
+            low_s = schedule_lp_s(self.problem, left_s, whole)
+            self.bound_s = max(self.bound_s, min(low_s, self.best_s))
+            if not low_s or self.finished():
+                return
 
     def start(self) -> list[str]:
         """Value every cheap answer; who gave one."""
