@@ -45,6 +45,7 @@ CHEAP = (
     "critical-path",
 )
 _LARGE = 20_000
+_ROUNDING = 1e-9
 _PULL_STEPS = 50
 _STEP_STATES = 20_000
 # Walks keep a simulation with checkpoints each.
@@ -109,7 +110,7 @@ class Search:
             run.sharpen()
         if run.best is not None and not run.finished():
             steps = _windows(run, rng) if large else _anneal(self, run, rng)
-        closed = run.best is not None and GapClosed(1e-9)(run.progress)
+        closed = run.best is not None and GapClosed(_ROUNDING)(run.progress)
         if run.best is None:
             status, detail = Status.INFEASIBLE, why_infeasible(problem) or run.failure
         else:
@@ -137,7 +138,8 @@ class _Run:
         self, problem: Problem, objective: Objective, stop: Stop, gap: float, clock: RealClock
     ) -> None:
         self.problem, self.objective = problem, objective
-        self._stop, self._closed, self._clock = stop, GapClosed(gap), clock
+        # Sums in another order round differently.
+        self._stop, self._closed, self._clock = stop, GapClosed(max(gap, _ROUNDING)), clock
         self._started_s = clock.now()
         self.best: Ints | None = None
         self.best_s = np.inf
