@@ -51,7 +51,7 @@ _STEP_STATES = 20_000
 # Walks keep a simulation with checkpoints each.
 _MOST_STATES = 4_000_000
 _THREADED_OPS = 200
-_LP_SHARE, _LP_LONGEST_S = 0.25, 15.0
+_LP_SHARE, _LP_LONGEST_S = 0.9, 40.0
 _WHOLE_OPS = 4_000
 _WINDOWS_AT_ONCE, _WINDOW_HEAT = 16, 1e-3
 
@@ -106,10 +106,16 @@ class Search:
         sources = run.start()
         large = isinstance(problem.model, Dataflow) and problem.num_ops > _WHOLE_OPS
         steps = 0
-        if isinstance(problem.model, Dataflow) and not run.finished():
+        bounded = isinstance(problem.model, Dataflow) and not large and not run.finished()
+        timed = np.isfinite(seconds_left(stop))
+        if bounded and not timed:
             run.sharpen()
-        if run.best is not None and not run.finished():
-            steps = _windows(run, rng) if large else _anneal(self, run, rng)
+        with ThreadPoolExecutor(1) as pool:
+            # Beside the walks where the clock ends them: the solver does not hold the interpreter.
+            if bounded and timed:
+                pool.submit(run.sharpen)
+            if run.best is not None and not run.finished():
+                steps = _windows(run, rng) if large else _anneal(self, run, rng)
         closed = run.best is not None and GapClosed(_ROUNDING)(run.progress)
         if run.best is None:
             status, detail = Status.INFEASIBLE, why_infeasible(problem) or run.failure
@@ -175,9 +181,9 @@ class _Run:
         return seconds
 
     def sharpen(self) -> None:
-        """Raise the bound of a dataflow problem by linear programmes, in a part of the budget."""
-        left_s = min(seconds_left(self._stop), _LP_LONGEST_S / _LP_SHARE) * _LP_SHARE
+        """Raise the bound of a dataflow problem by linear programmes, divided and whole."""
         for whole in (False, True):
+            left_s = min(seconds_left(self._stop) * _LP_SHARE, _LP_LONGEST_S)
             low_s = schedule_lp_s(self.problem, left_s, whole)
             self.bound_s = max(self.bound_s, min(low_s, self.best_s))
             if not low_s or self.finished():

@@ -60,9 +60,7 @@ class OffloadCalls:
             problem.memory_bytes[1:],
         )
         if problem.num_devices < 2 or any((column != column[:1]).any() for column in columns):
-            return (
-                "offload needs accelerators of equal costs, links and memory; use search"
-            )
+            return "offload needs accelerators of equal costs, links and memory; use search"
         if costs.boundary_s.any() or problem.limits.max_subgraphs is not None:
             return "offload knows no boundary costs and no limit of sub-graphs; use search"
         return None
