@@ -53,8 +53,11 @@ def main() -> None:
     imported = paper_model(MODEL, _MODELS)
     machine = catalogue(MACHINE)
     problem = Problem(imported.graph, machine, roofline(imported.graph, machine), Dataflow())
-    # Alternate devices by rows of four ops, so that there are many transfers to draw.
-    mixed = (np.arange(problem.num_ops) // 4 % problem.num_devices).astype(np.int32)
+    # Alternate devices every four units, so that there are many transfers to draw.
+    device = np.arange(problem.num_units) // 4 % problem.num_devices
+    stay = ~problem.unit_allowed[np.arange(problem.num_units), device]
+    device[stay] = np.argmax(problem.unit_allowed, axis=1)[stay]
+    mixed = device[problem.units].astype(np.int32)
     heft = get_placer("heft")(
         problem, SimulatedObjective(problem), Never(), np.random.default_rng(0)
     )
