@@ -98,7 +98,7 @@ def main() -> None:
     low_s = bound(problem).seconds
     rows = []
     print(f"{problem.graph.name}, {options.devices} devices; bound {low_s:.4f} s (simulated)")
-    for spec in ("heft", "peft", "cpop", "etf", "m-topo", "search{chains=4}"):
+    for spec in ("heft", "peft", "cpop", "etf", "m-topo", "search"):
         placer = get_placer(spec)
         placer(small, SimulatedObjective(small), MaxSeconds(3), np.random.default_rng(0))
         begin = time.perf_counter()

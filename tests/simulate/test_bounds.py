@@ -6,7 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from situs.core import Dataflow, Pipeline, Problem, Sequential
+from situs.errors import ProblemError
 from situs.simulate import bound, bounds, evaluate
+from situs.simulate.schedule_lp import schedule_lp_s
 from situs.testing.problems import chain3, diamond4, fork_join, tiny, two_islands
 from situs.testing.strategies import execution_models, problems
 
@@ -37,6 +39,9 @@ def test_no_bound_exceeds_the_optimum(problem: Problem) -> None:
         assert bounds.area_s(problem) <= optimum
         assert bounds.critical_path_s(problem) <= optimum
         assert bounds.path_and_area_s(problem) <= optimum
+        divided, whole = (schedule_lp_s(problem, 10, exact) for exact in (False, True))
+        assert divided <= whole * (1 + 1e-5) + 1e-9
+        assert whole <= optimum
     else:
         assert bounds.area_s(problem) <= optimum
         assert bounds.largest_unit_s(problem) <= optimum
@@ -84,3 +89,36 @@ def test_path_and_area_add_up() -> None:
     problem = tiny(ops, seconds, 0.0, model=Dataflow())
     assert bound(problem).name == "critical path and area"
     assert bound(problem).seconds == pytest.approx(10, rel=1e-9) == best(problem)
+
+
+def test_the_schedules_programme_sees_that_moving_costs_time() -> None:
+    # Critical path 6 and area 5; with whole units one branch moves (0.5 s there), and the join is
+    # with it: 1 + 0.5 + 4 + 1.
+    problem = fork_join()
+    assert bound(problem).seconds == pytest.approx(6)
+    assert schedule_lp_s(problem, 10, whole=True) == pytest.approx(6.5, rel=1e-5)
+
+
+def test_the_schedules_programme_adds_up_regions() -> None:
+    problem = tiny(
+        {
+            "a": [],
+            "b1": ["a"],
+            "b2": ["a"],
+            "b3": ["a"],
+            "c": ["b1", "b2", "b3"],
+            "d1": ["c"],
+            "d2": ["c"],
+            "d3": ["c"],
+            "e": ["d1", "d2", "d3"],
+        },
+        dict.fromkeys(("a", "b1", "b2", "b3", "c", "d1", "d2", "d3", "e"), (2.0, 2.0)),
+        model=Dataflow(),
+    )
+    # Three branches of 2 s on two devices: 3 s of area between a and c, and between c and e.
+    assert schedule_lp_s(problem, 10) == pytest.approx(12, rel=1e-5)
+
+
+def test_the_schedules_programme_is_for_dataflow_only() -> None:
+    with pytest.raises(ProblemError, match="dataflow"):
+        schedule_lp_s(fork_join(Sequential()), 10)

@@ -86,6 +86,14 @@ def _critical_path() -> type[Placer]:
     return CriticalPath
 
 
+def _metis() -> type[Placer]:
+    if find_spec("pymetis") is None:
+        raise MissingExtraError("pymetis", "solve")
+    from situs.placers.heuristic.metis import Metis
+
+    return Metis
+
+
 def _mincut() -> type[Placer]:
     from situs.placers.exact.mincut import MinCut
 
@@ -196,6 +204,7 @@ LOADERS: dict[str, Callable[[], type[Placer]]] = {
     "m-sct": _m_sct,
     "m-topo": _m_topo,
     "critical-path": _critical_path,
+    "metis": _metis,
     "contiguous": _contiguous,
     "milp": _milp,
     "cp-sat": _cpsat,

@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from situs.core import (
+    Dataflow,
     GapClosed,
     Incumbent,
     MaxEvaluations,
@@ -21,14 +22,17 @@ from situs.core import (
     Sequential,
     Stop,
     place,
+    seconds_left,
 )
 from situs.errors import ParameterError, Status
 from situs.graph.arrays import Floats, Ints
 from situs.placers.heuristic.moves import Neighbourhood
 from situs.placers.heuristic.walk import Walk
+from situs.placers.heuristic.windows import better_window, narrow_cuts
 from situs.placers.limits import why_infeasible
 from situs.placers.parameters import parameter_texts
-from situs.simulate import bound, evaluate
+from situs.simulate import bound, evaluate, timeline
+from situs.simulate.schedule_lp import schedule_lp_s
 
 CHEAP = (
     "greedy",
@@ -41,11 +45,15 @@ CHEAP = (
     "critical-path",
 )
 _LARGE = 20_000
+_ROUNDING = 1e-9
 _PULL_STEPS = 50
 _STEP_STATES = 20_000
 # Walks keep a simulation with checkpoints each.
 _MOST_STATES = 4_000_000
 _THREADED_OPS = 200
+_LP_SHARE, _LP_LONGEST_S = 0.9, 40.0
+_WHOLE_OPS = 4_000
+_WINDOWS_AT_ONCE, _WINDOW_HEAT = 16, 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +64,10 @@ class Search:
     minimum cut, contiguous splits), then lets ``chains`` annealed walks move units and groups
     (runs in topological order, connected regions of one device, branches between forks and
     joins); the best walk is copied over the worst from time to time. On sequential problems the
-    incumbent is expanded to every device by minimum cuts. It ends by itself when the gap is
-    closed, or after ``patience`` steps of all walks without a better placement.
+    incumbent is expanded to every device by minimum cuts. On dataflow problems of more than 4,000
+    ops the walks are in windows of the schedule instead, from one end to the other. It ends by
+    itself when the gap is closed, or after ``patience`` steps of all walks (one pass of windows)
+    without a better placement.
 
     Walks move by the problem's own costs, and every improvement is valued by the objective; an
     evaluation is one of either.
@@ -94,15 +104,25 @@ class Search:
         """Search until ``stop``, a closed gap, or ``patience``."""
         run = _Run(problem, objective, stop, self.gap, RealClock())
         sources = run.start()
+        large = isinstance(problem.model, Dataflow) and problem.num_ops > _WHOLE_OPS
         steps = 0
-        if run.best is not None and not run.finished():
-            steps = _anneal(self, run, rng)
-        closed = run.best is not None and GapClosed(1e-9)(run.progress)
+        bounded = isinstance(problem.model, Dataflow) and not large and not run.finished()
+        timed = np.isfinite(seconds_left(stop))
+        if bounded and not timed:
+            run.sharpen()
+        with ThreadPoolExecutor(1) as pool:
+            # Beside the walks where the clock ends them: the solver does not hold the interpreter.
+            if bounded and timed:
+                pool.submit(run.sharpen)
+            if run.best is not None and not run.finished():
+                steps = _windows(run, rng) if large else _anneal(self, run, rng)
+        closed = run.best is not None and GapClosed(_ROUNDING)(run.progress)
         if run.best is None:
             status, detail = Status.INFEASIBLE, why_infeasible(problem) or run.failure
         else:
             status = Status.OPTIMAL if closed else Status.STOPPED
-            detail = f"started from {', '.join(sources)}; {steps} steps of {self.chains} chains"
+            how = "windows" if large else f"steps of {self.chains} chains"
+            detail = f"started from {', '.join(sources)}; {steps} {how}"
         return Result(
             status,
             None if run.best is None else place(problem, run.best),
@@ -124,7 +144,8 @@ class _Run:
         self, problem: Problem, objective: Objective, stop: Stop, gap: float, clock: RealClock
     ) -> None:
         self.problem, self.objective = problem, objective
-        self._stop, self._closed, self._clock = stop, GapClosed(gap), clock
+        # Sums in another order round differently.
+        self._stop, self._closed, self._clock = stop, GapClosed(max(gap, _ROUNDING)), clock
         self._started_s = clock.now()
         self.best: Ints | None = None
         self.best_s = np.inf
@@ -158,6 +179,15 @@ class _Run:
             self.trace.append(Incumbent(done, self.elapsed_s, self.best_s))
         self.evaluations += len(assignments)
         return seconds
+
+    def sharpen(self) -> None:
+        """Raise the bound of a dataflow problem by linear programmes, divided and whole."""
+        for whole in (False, True):
+            left_s = min(seconds_left(self._stop) * _LP_SHARE, _LP_LONGEST_S)
+            low_s = schedule_lp_s(self.problem, left_s, whole)
+            self.bound_s = max(self.bound_s, min(low_s, self.best_s))
+            if not low_s or self.finished():
+                return
 
     def start(self) -> list[str]:
         """Value every cheap answer; who gave one."""
@@ -230,6 +260,49 @@ def _anneal(search: Search, run: _Run, rng: np.random.Generator) -> int:
                     best, best_s, stale = run.best, value_s, 0
                     walks[0].jump(best)
     return steps
+
+
+def _windows(run: _Run, rng: np.random.Generator) -> int:
+    """Improve window after window of the schedule until done; how many were tried."""
+    problem, tried = run.problem, 0
+    better = True
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        while better and run.best is not None and not run.finished():
+            if not np.isfinite(evaluate(problem, run.best[None])[0]):
+                break
+            before_s = run.best_s
+            order = np.argsort(timeline(problem, run.best).start_s, kind="stable")
+            parts = narrow_cuts(problem, order)
+            for k in range(0, len(parts), _WINDOWS_AT_ONCE):
+                if run.finished():
+                    break
+                at_once = parts[k : k + _WINDOWS_AT_ONCE]
+                jobs = [
+                    pool.submit(better_window, problem, part, run.best, _WINDOW_HEAT, generator)
+                    for part, generator in zip(at_once, rng.spawn(len(at_once)), strict=True)
+                ]
+                moved = [job.result() for job in jobs]
+                tried += len(jobs)
+                run.evaluations += len(jobs)
+                _splice(run, [(p, m) for p, m in zip(at_once, moved, strict=True) if m is not None])
+            better = run.best_s < before_s
+    return tried
+
+
+def _splice(run: _Run, pieces: list[tuple[Ints, Ints]]) -> None:
+    """Put better windows, as (ops, whole assignment), into the best: all of them, else singly."""
+    if run.best is None or not pieces:
+        return
+    before_s, spliced = run.best_s, run.best.copy()
+    for part, moved in pieces:
+        spliced[part] = moved[part]
+    run.value(spliced[None])
+    if run.best_s < before_s or len(pieces) == 1:
+        return
+    for part, moved in pieces:
+        spliced = run.best.copy()
+        spliced[part] = moved[part]
+        run.value(spliced[None])
 
 
 def _expand(run: _Run, moves: Neighbourhood) -> None:
