@@ -98,6 +98,12 @@ def _contiguous() -> type[Placer]:
     return Contiguous
 
 
+def _segments() -> type[Placer]:
+    from situs.placers.exact.segments import Segments
+
+    return Segments
+
+
 def _milp() -> type[Placer]:
     from situs.placers.exact.milp import MILP
 
@@ -139,6 +145,7 @@ LOADERS: dict[str, Callable[[], type[Placer]]] = {
     "m-topo": _m_topo,
     "critical-path": _critical_path,
     "contiguous": _contiguous,
+    "segments": _segments,
     "milp": _milp,
     "cp-sat": _cpsat,
     "search": _search,
