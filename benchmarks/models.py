@@ -149,8 +149,9 @@ def _concat(*parts: Any) -> Any:
 
 def bert_base(seed: int = 0, tokens: int = BERT_TOKENS) -> ov.Model:
     """BERT-base on one sentence."""
-    import torch
     from transformers import BertConfig, BertModel
+
+    import torch
 
     with torch.random.fork_rng():
         torch.manual_seed(seed)

@@ -26,10 +26,11 @@ from situs.cli.output import (
     progress,
     split_devices,
 )
+from situs.cli.place_torch import parse_request, place_torch
 from situs.cli.watching import watching
 from situs.core.placement_file import check_writable
 from situs.core.rules import read_rules
-from situs.errors import StrictError
+from situs.errors import ParameterError, StrictError
 from situs.profiling.outcome import Outcome
 
 
@@ -78,6 +79,25 @@ def place(
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit 1 if an op does not run where it was planned.")
     ] = False,
+    framework: Annotated[
+        str, typer.Option(help="openvino, or torch: a device map for a transformers config.json.")
+    ] = "openvino",
+    max_memory: Annotated[
+        list[str] | None,
+        typer.Option(help="torch: memory to use, cuda:0=20GiB,cpu=60GiB."),
+    ] = None,
+    objective: Annotated[
+        str, typer.Option(help="torch: latency, throughput, or fit (emptiest fullest device).")
+    ] = "latency",
+    machine: Annotated[
+        str, typer.Option(help="torch: catalogue machine whose figures times are simulated with.")
+    ] = "4xa100",
+    counting: Annotated[
+        str, typer.Option(help="torch: run (weights, cache, activations must fit) or weights.")
+    ] = "run",
+    tokens: Annotated[
+        str, typer.Option(help="torch: batch, prompt tokens, new tokens of one request.")
+    ] = "1,512,128",
     json: Json = False,
 ) -> None:
     """Find the fastest placement of MODEL on this machine's devices, measured and checked.
@@ -88,7 +108,25 @@ def place(
     Example: situs place model.onnx --devices CPU,GPU
 
     Example: situs place model.onnx --placer hsdag --reward measured --keep runs/model
+
+    With --framework torch: the best device map of a transformers configuration (simulated).
     """
+    if framework == "torch":
+        if output is not None:
+            check_writable(output)
+        place_torch(
+            model,
+            max_memory or [],
+            objective,
+            parse_request(tokens),
+            machine,
+            counting,
+            output,
+            json,
+        )
+        return
+    if framework != "openvino" or max_memory:
+        raise ParameterError(f"--framework {framework}: use openvino, or torch with --max-memory")
     path = output or Path(model).with_suffix(".placement.json")
     check_writable(path)
     with (

@@ -106,6 +106,12 @@ def _contiguous() -> type[Placer]:
     return Contiguous
 
 
+def _segments() -> type[Placer]:
+    from situs.placers.exact.segments import Segments
+
+    return Segments
+
+
 def _milp() -> type[Placer]:
     from situs.placers.exact.milp import MILP
 
@@ -206,6 +212,7 @@ LOADERS: dict[str, Callable[[], type[Placer]]] = {
     "critical-path": _critical_path,
     "metis": _metis,
     "contiguous": _contiguous,
+    "segments": _segments,
     "milp": _milp,
     "cp-sat": _cpsat,
     "search": _search,

@@ -1,0 +1,1 @@
+"""PyTorch modules to graphs; nothing here reads or needs weights."""
