@@ -126,6 +126,14 @@ def _cpsat() -> type[Placer]:
     return CPSAT
 
 
+def _offload() -> type[Placer]:
+    if find_spec("ortools") is None:
+        raise MissingExtraError("ortools", "solve")
+    from situs.placers.exact.offload import OffloadCalls
+
+    return OffloadCalls
+
+
 def _auto() -> type[Placer]:
     from situs.placers.auto import Auto
 
@@ -215,6 +223,7 @@ LOADERS: dict[str, Callable[[], type[Placer]]] = {
     "segments": _segments,
     "milp": _milp,
     "cp-sat": _cpsat,
+    "offload": _offload,
     "search": _search,
     "auto": _auto,
     "hsdag": _hsdag,

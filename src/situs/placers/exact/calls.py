@@ -53,7 +53,8 @@ def solve_calls(
     Times are rounded down to 1e-7 of ``upper_s``, so that the bound stays a bound. Returns None if
     no solution was found, or none at most ``upper_s`` long exists.
     """
-    scale = _TICKS / max(upper_s, 1e-300)
+    # Where nothing takes time any scale will do.
+    scale = _TICKS / upper_s if upper_s > 0 else 1.0
 
     def ticks(seconds: float) -> int:
         return int(min(seconds, 2 * upper_s) * scale)

@@ -105,9 +105,13 @@ class OffloadSearch:
         cpu = _longest(self.problem.data, inside)
         low = float(regions.table[at]) if calls == 1 else step.seconds
         limit_s = end_s - self.clock.now()
-        answer = solve_calls(self.problem.data, inside, calls, cpu, limit_s, seed=seed)
+        most_s = cpu if np.isfinite(cpu) else _one_by_one(self.problem.data, inside)
+        answer = solve_calls(self.problem.data, inside, calls, most_s, limit_s, seed=seed)
         known = [row for row in regions.solved.get(key, []) if row[2] is not None]
-        if answer is None:
+        if answer is None and not np.isfinite(cpu):
+            # No way through is known: the step keeps its bound, and cannot be taken.
+            known.append((calls, low, {}))
+        elif answer is None:
             known.append((calls, cpu, dict.fromkeys(inside.tolist(), 0)))
         else:
             known.append((calls, max(answer.bound_s, low), answer.call))
@@ -139,6 +143,13 @@ class OffloadSearch:
             seconds = offload_seconds(self.problem.data, call)
             if seconds < self.best_s:
                 self.best, self.best_s = call, seconds
+
+
+def _one_by_one(data: OffloadArrays, nodes: Ints) -> float:
+    """Every node after the other where it is slowest, and every transfer, s: more than any way."""
+    times = np.stack([data.cpu_s[nodes], data.accelerator_s[nodes]])
+    moved = sum(out_s + in_s for _, _, out_s, in_s in data.tensors)
+    return float(np.where(np.isfinite(times), times, 0.0).max(axis=0).sum() + moved)
 
 
 def _longest(data: OffloadArrays, nodes: Ints) -> float:

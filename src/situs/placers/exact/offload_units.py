@@ -53,6 +53,10 @@ def _loose_units(problem: Problem) -> list[int]:
     matters[v[~same]] = True
     leaves = np.zeros(problem.num_ops, dtype=np.bool_)
     leaves[u[~same]] = True
+    # What nobody reads still ends the request.
+    has_inputs, read = np.zeros_like(leaves), np.zeros_like(leaves)
+    has_inputs[v], read[u] = True, True
+    leaves |= ~read & (matters | has_inputs)
     loose = []
     for unit in np.flatnonzero(counts > 1):
         ops = np.flatnonzero(units == unit)
