@@ -16,10 +16,10 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import torch
 import transformers as tf
 from accelerate.utils.modeling import check_device_map
 
-import torch
 from situs.importers.torch.blocks import Request, module_blocks, no_split_classes
 from situs.profiling.environment import environment
 from situs.torch import map_blocks

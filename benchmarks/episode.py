@@ -15,8 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-
 import torch
+
 from learned import problem_of
 from models import PAPER_MODELS
 from scale import transformer

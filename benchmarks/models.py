@@ -149,9 +149,8 @@ def _concat(*parts: Any) -> Any:
 
 def bert_base(seed: int = 0, tokens: int = BERT_TOKENS) -> ov.Model:
     """BERT-base on one sentence."""
-    from transformers import BertConfig, BertModel
-
     import torch
+    from transformers import BertConfig, BertModel
 
     with torch.random.fork_rng():
         torch.manual_seed(seed)

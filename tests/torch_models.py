@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import transformers as tf
-
 import torch
+import transformers as tf
 
 KINDS: dict[str, tuple[Any, Any]] = {
     "llama": (

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from accelerate import dispatch_model
 from accelerate.utils.modeling import check_device_map, compute_module_sizes
 
-import torch
 from situs.errors import ParameterError, Status
 from situs.importers.torch.blocks import Request, module_blocks, no_split_classes
 from situs.simulate import evaluate

@@ -106,9 +106,8 @@ def load_meta(path: str) -> Any:
     Raises:
         ModelError: If there is no usable configuration there.
     """
-    import transformers
-
     import torch
+    import transformers
 
     place = Path(path)
     folder = place.parent if place.name == "config.json" else place

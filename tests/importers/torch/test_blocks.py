@@ -1,8 +1,8 @@
 """The block graph against figures that are known from the configurations."""
 
 import pytest
-
 import torch
+
 from situs.errors import ModelError, ParameterError
 from situs.importers.torch.blocks import Request, module_blocks
 from torch_models import KINDS, build, weight_bytes

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-
 import torch
+
 from situs.errors import ModelError, ParameterError
 from situs.graph import Graph
 from situs.graph.arrays import Floats, frozen

@@ -6,6 +6,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import torch
+
 from situs.errors import ModelError
 
 if TYPE_CHECKING:

@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
-
-import torch
 
 # These read only the rows that they are asked for, not the whole of their first argument.
 _GATHERS = ("embedding", "index_select", "gather", "index")
