@@ -197,9 +197,10 @@ class _Run:
         said = ["uniform"] if uniform else []
         if uniform:
             self.value(np.stack(uniform))
-        names = [*CHEAP, "mincut", "contiguous"]
+        # Where it is the optimum nothing else need be asked, nor compiled.
+        names = ["mincut", *CHEAP, "contiguous"]
         if self.problem.num_ops > _LARGE:
-            names = ["greedy", "heft", "etf", "m-topo", "mincut"]
+            names = ["mincut", "greedy", "heft", "etf", "m-topo"]
         for name in names:
             if self.finished():
                 break
