@@ -7,15 +7,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from situs.graph.arrays import Bools, Floats
+from situs.graph.arrays import Floats
 
 _RATE = 0.3
 _LARGEST = 3.0
-
-
-def valued(seconds: Floats) -> Bools:
-    """``bool[K]`` the placement has a value; a failed one has none, and is no reward."""
-    return np.isfinite(seconds)
 
 
 class Baseline:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,7 +10,7 @@ import numpy as np
 from situs.core import Problem
 from situs.graph.arrays import Floats, Ints, frozen
 from situs.placers.learned.dice import restored, state_of
-from situs.placers.learned.learner import Arrays, Episode, Learner
+from situs.placers.learned.learner import Arrays, Episode, Learner, valued
 from situs.placers.learned.nodes import NodeGraph, coarsen
 from situs.placers.learned.trained import Trained
 
@@ -62,7 +61,7 @@ class _Chances:
 
     def tell(self, seconds: Floats) -> Episode:
         assert self._asked is not None, "ask before tell"
-        good = np.isfinite(seconds)
+        good = valued(seconds)
         if good.any():
             count = max(1, min(int(good.sum()), round(self._how.elite * len(seconds))))
             ranked = np.argsort(np.where(good, seconds, np.inf), kind="stable")
@@ -74,10 +73,9 @@ class _Chances:
             self._chance = moved / moved.sum(axis=1, keepdims=True)
         self._asked = None
         self._episode += 1
-        mean_s = float(seconds[good].mean()) if good.any() else math.nan
         logs = np.log(np.where(self._chance > 0, self._chance, 1.0))
         spread = float(-(self._chance * logs).sum(axis=1).mean())
-        return Episode(self._episode, mean_s, int((~good).sum()), {"entropy": spread})
+        return Episode.of(self._episode, seconds, {"entropy": spread})
 
     def arrays(self) -> Arrays:
         return {"chance": self._chance.copy()}

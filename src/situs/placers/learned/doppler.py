@@ -11,16 +11,15 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
 from situs.core import Problem, Sequential
-from situs.placers.learned.features import ALL, node_features
+from situs.placers.learned.distributions import draw_one, entropy, log_chances
 from situs.placers.learned.learner import Learner
 from situs.placers.learned.network import Convolution, Edges
-from situs.placers.learned.node_costs import node_costs
+from situs.placers.learned.node_costs import features_with_paths, node_costs
 from situs.placers.learned.nodes import coarsen
-from situs.placers.learned.policy import entropy, of_ops
+from situs.placers.learned.policy import of_ops
 from situs.placers.learned.policy_gradient import Drawn, Gradient, PolicyGradient, mlp
 from situs.placers.learned.trainee import Trainee, one_thread
 
-_BARRED = -1e9
 _LAYERS = 2
 # What a device is shown by: idle from, start possible from, run time, load, transfers, members.
 _DYNAMIC = 6
@@ -79,11 +78,8 @@ class _Schedule:
     def __init__(self, problem: Problem) -> None:
         nodes = self.nodes = coarsen(problem)
         costs = node_costs(problem, nodes)
-        scale = max(costs.scale_s, 1e-30)
-        count = nodes.num_nodes
-        paths = np.stack([costs.top_s, costs.bottom_s], axis=1) / scale
-        features = np.concatenate([node_features(problem, nodes, ALL), paths], axis=1)
-        self.features = torch.from_numpy(features.astype(np.float32))
+        scale, count = costs.scale_s, nodes.num_nodes
+        self.features = torch.from_numpy(features_with_paths(problem, nodes, costs))
         self.edges = Edges.of(count, nodes.source, nodes.target)
         self.allowed = torch.from_numpy(nodes.allowed.copy())
         self.seconds = torch.from_numpy((costs.seconds / scale).astype(np.float32))
@@ -126,7 +122,7 @@ class Dual:
         order, device, ready, dynamic = choices
         embedded = self._embedded()
         scores = self._network.select(embedded)[:, 0].expand(ready.shape)
-        select = torch.log_softmax(scores.masked_fill(~ready, _BARRED), dim=2)
+        select = log_chances(scores, ready)
         chosen = embedded[order]
         members = torch.nn.functional.one_hot(device, dynamic.shape[2]).to(embedded.dtype)
         added = members[:, :, :, None] * chosen[:, :, None, :]
@@ -154,8 +150,7 @@ class Dual:
     ) -> Float[Tensor, "... D"]:
         mean = total / held.clamp(min=1)[..., None]
         shown = torch.cat([node[..., None, :].expand_as(mean), mean, dynamic], dim=-1)
-        scores = self._network.place(shown)[..., 0].masked_fill(~allowed, _BARRED)
-        return torch.log_softmax(scores, dim=-1)
+        return log_chances(self._network.place(shown)[..., 0], allowed)
 
     def _roll(self, count: int, generator: torch.Generator, taught: bool) -> Drawn:
         s = self._schedule
@@ -177,8 +172,7 @@ class Dual:
             if taught:
                 node = (s.bottom + wander).masked_fill(~ready, -1.0).argmax(dim=1)
             else:
-                log = torch.log_softmax(selecting.masked_fill(~ready, _BARRED), dim=1)
-                node = torch.multinomial(log.exp(), 1, generator=generator)[:, 0]
+                node = draw_one(log_chances(selecting.expand(ready.shape), ready), generator)
             arrival, moved = self._arrivals(node, place, finish)
             start = torch.maximum(idle, arrival)
             seconds = s.seconds[node]
@@ -190,7 +184,7 @@ class Dual:
                 device = ends.argmin(dim=1)
             else:
                 log = self._places(embedded[node], total, held, dynamic, allowed)
-                device = torch.multinomial(log.exp(), 1, generator=generator)[:, 0]
+                device = draw_one(log, generator)
             end = start[rows, device] + seconds[rows, device]
             finish[rows, node], place[rows, node], done[rows, node] = end, device, True
             if s.one_clock:

@@ -10,7 +10,7 @@ from situs.errors import ParameterError
 from situs.graph import Graph
 from situs.graph.arrays import Floats, Ints, csr_from_pairs
 from situs.placers.learned import _kernels as kernels
-from situs.placers.learned.nodes import NodeGraph
+from situs.placers.learned.nodes import NodeGraph, node_seconds
 
 Features = NDArray[np.float32]
 
@@ -62,6 +62,18 @@ def node_features(problem: Problem, nodes: NodeGraph, use: tuple[str, ...] = PAP
         "cost": lambda: _costs(problem, nodes),
     }
     return np.concatenate([parts[name]() for name in use], axis=1).astype(np.float32)
+
+
+def feature_width(use: tuple[str, ...], num_devices: int) -> int:
+    """Columns of ``node_features`` for features that are as wide in every graph: all but types."""
+    widths = {
+        "degree": 2 * (_MAX_DEGREE + 1),
+        "fractal": 1,
+        "position": _POSITION,
+        "shape": _RANK + 1,
+        "cost": num_devices + 2,
+    }
+    return sum(widths[name] for name in use)
 
 
 def _types(graph: Graph, nodes: NodeGraph) -> Floats:
@@ -116,10 +128,8 @@ def _shapes(graph: Graph, nodes: NodeGraph) -> Floats:
 
 
 def _costs(problem: Problem, nodes: NodeGraph) -> Floats:
-    shape = (nodes.num_nodes, nodes.num_devices)
-    seconds, weight = np.zeros(shape), np.zeros((nodes.num_nodes, 2))
+    seconds, weight = node_seconds(problem, nodes), np.zeros((nodes.num_nodes, 2))
     known = np.where(problem.allowed, problem.costs.seconds, 0.0)
-    np.add.at(seconds, nodes.node, known)
     np.add.at(weight[:, 0], nodes.node, known.max(axis=1))
     producer = nodes.node[problem.graph.tensor_producer]
     np.add.at(weight[:, 1], producer, problem.costs.transfer_size)

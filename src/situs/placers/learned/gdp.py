@@ -6,17 +6,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-import numpy as np
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from situs.core import Problem
 from situs.errors import ParameterError
-from situs.placers.learned.features import ALL, node_features
+from situs.placers.learned.distributions import draw, entropy, log_chances
+from situs.placers.learned.features import ALL, feature_width, node_features
 from situs.placers.learned.learner import Learner
+from situs.placers.learned.network import as_indices
 from situs.placers.learned.nodes import NodeGraph, coarsen
-from situs.placers.learned.policy import draw, entropy, of_ops
+from situs.placers.learned.policy import of_ops
 from situs.placers.learned.policy_gradient import Drawn, Gradient, PolicyGradient, mlp
 from situs.placers.learned.trainee import Trainee
 
@@ -24,7 +25,6 @@ from situs.placers.learned.trainee import Trainee
 FEATURES = tuple(name for name in ALL if name != "type")
 _HEADS = 4
 _SEGMENT = 256
-_BARRED = -1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +124,7 @@ class GraphPlacer(nn.Module):
 
     def __init__(self, devices: int, hidden: int, layers: int) -> None:
         super().__init__()
-        self.inward = nn.LazyLinear(hidden)
-        self.inward(torch.zeros(1, _width(devices)))
+        self.inward = nn.Linear(feature_width(FEATURES, devices), hidden)
         self.layers = nn.ModuleList(GraphAttention(hidden) for _ in range(layers))
         self.along = nn.TransformerEncoderLayer(
             hidden, _HEADS, 2 * hidden, dropout=0.0, batch_first=True
@@ -154,12 +153,6 @@ class GraphPlacer(nn.Module):
         return result
 
 
-def _width(devices: int) -> int:
-    """Number of features of a node, which depends on the devices only."""
-    sizes = {"degree": 16, "fractal": 1, "position": 16, "shape": 7, "cost": devices + 2}
-    return sum(sizes[name] for name in FEATURES)
-
-
 class OneShot:
     """A network on one problem: every node's device is drawn at once."""
 
@@ -167,10 +160,7 @@ class OneShot:
         self.nodes: NodeGraph = coarsen(problem)
         self.network = network
         self._features = torch.from_numpy(node_features(problem, self.nodes, FEATURES))
-        source, target = (
-            torch.from_numpy(ends.astype(np.int64))
-            for ends in (self.nodes.source, self.nodes.target)
-        )
+        source, target = as_indices(self.nodes.source), as_indices(self.nodes.target)
         loops = torch.arange(self.nodes.num_nodes)
         self._reader = torch.cat([target, source, loops])
         self._read = torch.cat([source, target, loops])
@@ -178,10 +168,8 @@ class OneShot:
 
     def scores(self) -> Float[Tensor, "V D"]:
         """Log-probabilities of devices."""
-        logits = self.network(
-            self._features, self._reader, self._read, len(self.nodes.source)
-        ).masked_fill(~self._allowed, _BARRED)
-        return torch.log_softmax(logits, dim=1)
+        scores = self.network(self._features, self._reader, self._read, len(self.nodes.source))
+        return log_chances(scores, self._allowed)
 
     def draw(self, count: int, generator: torch.Generator) -> Drawn:
         """See ``Sampler``."""

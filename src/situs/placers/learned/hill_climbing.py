@@ -11,7 +11,7 @@ import numpy as np
 from situs.core import Problem
 from situs.graph.arrays import Floats, Ints, frozen
 from situs.placers.learned.dice import restored, state_of
-from situs.placers.learned.learner import Arrays, Episode, Learner
+from situs.placers.learned.learner import Arrays, Episode, Learner, valued
 from situs.placers.learned.random_search import By, random_units
 from situs.placers.learned.trained import Trained
 
@@ -68,15 +68,13 @@ class _Climber:
 
     def tell(self, seconds: Floats) -> Episode:
         assert self._asked is not None, "ask before tell"
-        good = np.isfinite(seconds)
-        known = np.where(good, seconds, np.inf)
+        known = np.where(valued(seconds), seconds, np.inf)
         best = int(np.argmin(known))
         if self._units is None or known[best] <= self._seconds:
             self._units, self._seconds = self._asked[best].copy(), float(known[best])
         self._asked = None
         self._episode += 1
-        mean_s = float(seconds[good].mean()) if good.any() else math.nan
-        return Episode(self._episode, mean_s, int((~good).sum()), {})
+        return Episode.of(self._episode, seconds)
 
     def arrays(self) -> Arrays:
         return {} if self._units is None else {"units": self._units.copy()}

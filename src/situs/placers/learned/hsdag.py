@@ -10,13 +10,13 @@ from situs.errors import ParameterError
 from situs.placers.learned.features import ALL, PAPER, feature_names
 from situs.placers.learned.learner import Learner
 from situs.placers.learned.policy import Architecture, Policy
-from situs.placers.learned.ppo import ProximalLearner, Training
+from situs.placers.learned.policy_gradient import Gradient
+from situs.placers.learned.ppo import ProximalLearner
 from situs.placers.learned.reinforce import Failures, Reinforce
-from situs.placers.learned.trained import Trained
 
 
 @dataclass(frozen=True, slots=True)
-class HSDAG(Trained):
+class HSDAG(Gradient):
     """Structure-aware placement: co-location, features, graph parsing network, policy, reward.
 
     ``variant="paper"`` trains as the paper says. The default keeps the structure and changes how
@@ -51,18 +51,10 @@ class HSDAG(Trained):
     """
 
     name: ClassVar[str] = "hsdag"
-    at_least_one: ClassVar[tuple[str, ...]] = (
-        "episodes",
-        "samples",
-        "hidden",
-        "layers",
-        "levels",
-        "passes",
-    )
-    at_least_zero: ClassVar[tuple[str, ...]] = ("patience", "lr", "entropy", "imitation")
-    shares: ClassVar[tuple[str, ...]] = ("dropout", "gamma", "entropy_decay", "guided")
+    at_least_one: ClassVar[tuple[str, ...]] = (*Gradient.at_least_one, "layers", "levels")
+    at_least_zero: ClassVar[tuple[str, ...]] = (*Gradient.at_least_zero, "imitation")
+    shares: ClassVar[tuple[str, ...]] = (*Gradient.shares, "dropout", "gamma", "guided")
     variant: Literal["default", "paper"] = "default"
-    lr: float = 1e-3
     hidden: int = 128
     layers: int = 2
     levels: int = 1
@@ -71,19 +63,13 @@ class HSDAG(Trained):
     without: str = ""
     gamma: float = 0.99
     failures: Failures = "skip"
-    passes: int = 4
-    clip: float = 0.2
-    entropy: float = 0.02
-    entropy_decay: float = 0.97
     guided: float = 0.85
     imitation: float = 0.1
 
     def __post_init__(self) -> None:
-        Trained.__post_init__(self)
+        Gradient.__post_init__(self)
         if self.dropout == 1:
             raise ParameterError("hsdag: dropout must be below 1")
-        if not self.clip > 0:
-            raise ParameterError(f"hsdag: clip must be > 0, got {self.clip}")
         feature_names(self.without, self._given)
 
     @property
@@ -103,12 +89,4 @@ class HSDAG(Trained):
         policy = Policy.create(problem, architecture, self.lr, seed)
         if self.variant == "paper":
             return Reinforce(policy, self.gamma, self.failures)
-        training = Training(
-            self.passes,
-            self.clip,
-            self.entropy,
-            self.entropy_decay,
-            self.guided,
-            self.imitation,
-        )
-        return ProximalLearner(problem, policy, training)
+        return ProximalLearner(problem, policy, self, self.guided, self.imitation)

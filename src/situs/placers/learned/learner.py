@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from situs.graph.arrays import Floats, Ints
+from situs.graph.arrays import Bools, Floats, Ints
 
 Arrays = dict[str, NDArray[np.generic]]
+
+
+def valued(seconds: Floats) -> Bools:
+    """``bool[K]`` the placement has a value; a failed one has none, and is no reward."""
+    return np.isfinite(seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +37,20 @@ class Episode:
     mean_s: float
     failed: int
     figures: Mapping[str, float]
+
+    @classmethod
+    def of(
+        cls,
+        number: int,
+        seconds: Floats,
+        figures: Mapping[str, float] = MappingProxyType({}),
+        drawn: int | None = None,
+    ) -> Episode:
+        """From ``float64[count]`` s, of which the first ``drawn`` (None = all) are the policy's."""
+        good = valued(seconds)
+        mine = seconds[:drawn][good[:drawn]]
+        mean_s = float(mine.mean()) if len(mine) else math.nan
+        return cls(number, mean_s, int((~good).sum()), figures)
 
 
 class Learner(Protocol):

@@ -11,9 +11,8 @@ from torch import Tensor, nn
 
 from situs.graph.arrays import Ints
 from situs.placers.learned import _kernels as kernels
+from situs.placers.learned.distributions import log_chances
 from situs.placers.learned.nodes import NodeGraph, quotient
-
-_BARRED = -1e9
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +30,7 @@ class Edges:
     @classmethod
     def of(cls, count: int, source: Ints, target: Ints) -> Edges:
         """Tensors of ``int32[E]`` ends among ``count`` nodes."""
-        a, b = _tensor(source), _tensor(target)
+        a, b = as_indices(source), as_indices(target)
         degree = 1.0 + torch.bincount(torch.cat([a, b]), minlength=count).float()
         scale = degree.rsqrt()
         return cls(a, b, (scale[a] * scale[b])[:, None], (1.0 / degree)[:, None])
@@ -225,8 +224,8 @@ class PlacementNetwork(nn.Module):
                 group = label[group]
             allowed = torch.from_numpy(graph.allowed.copy())
             partition = Partition(tuple(labels), tuple(graphs), tuple(joins), group, allowed)
-        logits = self.policy(x).masked_fill(~partition.allowed, _BARRED)
-        return Decision(torch.log_softmax(logits, dim=1), x, tuple(scores), partition)
+        log_probs = log_chances(self.policy(x), partition.allowed)
+        return Decision(log_probs, x, tuple(scores), partition)
 
 
 def parse(graph: NodeGraph, scores: Float[Tensor, "E"]) -> Int64[Tensor, "V"]:
@@ -250,5 +249,6 @@ def pooled_graph(graph: NodeGraph, label: Int64[Tensor, "V"]) -> NodeGraph:
     return NodeGraph(group[graph.node], source, target, allowed)
 
 
-def _tensor(values: Ints) -> Int64[Tensor, "..."]:
+def as_indices(values: Ints) -> Int64[Tensor, "..."]:
+    """What tensors are indexed with."""
     return torch.from_numpy(values.astype(np.int64))

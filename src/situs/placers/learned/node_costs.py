@@ -8,7 +8,8 @@ import numpy as np
 
 from situs.core import Problem
 from situs.graph.arrays import Floats, Ints
-from situs.placers.learned.nodes import NodeGraph
+from situs.placers.learned.features import ALL, Features, node_features
+from situs.placers.learned.nodes import NodeGraph, node_seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,17 +19,15 @@ class NodeCosts:
     Attributes:
         seconds: ``float64[V, D]`` run time of all ops of a node, s; 0 where it is not allowed.
         edge_size: ``float64[E]`` amount that an edge moves if it is cut.
-        output_size: ``float64[V]`` amount that a node writes for others.
         latency_s: ``float64[D, D]`` fixed time of a transfer, s.
         s_per_size: ``float64[D, D]`` time per amount, s.
-        scale_s: Sum over nodes of the fastest run time, s: what times are shown relative to.
+        scale_s: Sum over nodes of the fastest run time, s: what times are shown relative to; > 0.
         top_s: ``float64[V]`` longest path of mean run times before the node, s.
         bottom_s: ``float64[V]`` longest path from the node to the end, itself included, s.
     """
 
     seconds: Floats
     edge_size: Floats
-    output_size: Floats
     latency_s: Floats
     s_per_size: Floats
     scale_s: float
@@ -39,9 +38,7 @@ class NodeCosts:
 def node_costs(problem: Problem, nodes: NodeGraph) -> NodeCosts:
     """Costs of the nodes of a problem."""
     graph, costs = problem.graph, problem.costs
-    seconds = np.zeros((nodes.num_nodes, problem.num_devices))
-    np.add.at(seconds, nodes.node, np.where(problem.allowed, costs.seconds, 0.0))
-    seconds[~nodes.allowed] = 0.0
+    seconds = np.where(nodes.allowed, node_seconds(problem, nodes), 0.0)
     producer = nodes.node[graph.tensor_producer[graph.edge_tensor]].astype(np.int64)
     reader = nodes.node[graph.consumer_ops].astype(np.int64)
     # A tensor that several ops of one node read is moved to it once.
@@ -53,9 +50,6 @@ def node_costs(problem: Problem, nodes: NodeGraph) -> NodeCosts:
     size = np.zeros(len(of_edge))
     sizes = costs.transfer_size[graph.edge_tensor[crossing[once]]]
     np.add.at(size, np.searchsorted(of_edge, edge), sizes)
-    written = np.zeros(nodes.num_nodes)
-    leaves = np.unique(graph.edge_tensor[crossing])
-    np.add.at(written, nodes.node[graph.tensor_producer[leaves]], costs.transfer_size[leaves])
     finite = np.where(np.isfinite(costs.link_latency_s), costs.link_latency_s, 0.0)
     able = nodes.allowed
     fastest = np.where(able, seconds, np.inf).min(axis=1)
@@ -69,9 +63,14 @@ def node_costs(problem: Problem, nodes: NodeGraph) -> NodeCosts:
     for e in by_source[::-1]:
         u, v = nodes.source[e], nodes.target[e]
         bottom[u] = max(bottom[u], mean[u] + bottom[v])
-    return NodeCosts(
-        seconds, size, written, finite, costs.link_s_per_byte, float(fastest.sum()), top, bottom
-    )
+    scale_s = max(float(fastest.sum()), 1e-30)
+    return NodeCosts(seconds, size, finite, costs.link_s_per_byte, scale_s, top, bottom)
+
+
+def features_with_paths(problem: Problem, nodes: NodeGraph, costs: NodeCosts) -> Features:
+    """``float32[V, F + 2]``: all node features, and the paths to and from a node over the scale."""
+    paths = np.stack([costs.top_s, costs.bottom_s], axis=1) / costs.scale_s
+    return np.concatenate([node_features(problem, nodes, ALL), paths], axis=1).astype(np.float32)
 
 
 def topological_rank(nodes: NodeGraph) -> Ints:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from situs.core import Problem
-from situs.graph.arrays import Bools, Ints, frozen
+from situs.graph.arrays import Bools, Floats, Ints, frozen
 from situs.placers.learned import _kernels as kernels
 
 
@@ -46,6 +46,13 @@ def quotient(label: Ints, source: Ints, target: Ints) -> tuple[Ints, Ints]:
     width = int(label.max()) + 1
     key = np.unique(a[a != b] * width + b[a != b])
     return frozen(key // width, np.int32), frozen(key % width, np.int32)
+
+
+def node_seconds(problem: Problem, nodes: NodeGraph) -> Floats:
+    """``float64[V, D]`` run time of all ops of each node that the device may run, s."""
+    seconds = np.zeros((nodes.num_nodes, nodes.num_devices))
+    np.add.at(seconds, nodes.node, np.where(problem.allowed, problem.costs.seconds, 0.0))
+    return seconds
 
 
 def coarsen(problem: Problem) -> NodeGraph:

@@ -13,15 +13,14 @@ from torch import Tensor, nn
 
 from situs.core import Problem
 from situs.graph.arrays import Floats, Ints
-from situs.placers.learned.features import ALL, node_features
-from situs.placers.learned.learner import Arrays, Episode, Learner
-from situs.placers.learned.node_costs import node_costs, topological_rank
+from situs.placers.learned.distributions import draw_one, entropy, log_chances
+from situs.placers.learned.learner import Arrays, Episode, Learner, valued
+from situs.placers.learned.network import as_indices
+from situs.placers.learned.node_costs import features_with_paths, node_costs, topological_rank
 from situs.placers.learned.nodes import NodeGraph, coarsen
-from situs.placers.learned.policy import entropy
 from situs.placers.learned.policy_gradient import Gradient, mlp
 from situs.placers.learned.trainee import Trainee, one_thread
 
-_BARRED = -1e9
 _ROUNDS = 4
 _BASELINE_RATE = 0.3
 _STEPS_AT_ONCE = 64
@@ -64,12 +63,12 @@ class Placeto(Gradient):
     def learner(self, problem: Problem, seed: int) -> Learner:
         """See ``Trained``."""
         nodes = coarsen(problem)
-        width = node_features(problem, nodes, ALL).shape[1] + 2
+        costs = node_costs(problem, nodes)
+        fixed = torch.from_numpy(features_with_paths(problem, nodes, costs))
         devices = problem.num_devices
-        trainee = Trainee.create(
-            lambda: Reviser(width + devices + _FLAGS, devices, self.hidden), self.lr, seed
-        )
-        return _Visitor(problem, nodes, trainee, self)
+        width = fixed.shape[1] + devices + _FLAGS
+        trainee = Trainee.create(lambda: Reviser(width, devices, self.hidden), self.lr, seed)
+        return _Visitor(nodes, fixed, trainee, self)
 
 
 class Reviser(nn.Module):
@@ -109,15 +108,14 @@ class _Visitor:
     """The MDP, its pending visit, and the learning at the end of each visit."""
 
     def __init__(
-        self, problem: Problem, nodes: NodeGraph, trainee: Trainee[Reviser], how: Placeto
+        self,
+        nodes: NodeGraph,
+        fixed: Float[Tensor, "V F"],
+        trainee: Trainee[Reviser],
+        how: Placeto,
     ) -> None:
-        self._nodes, self._trainee, self._how = nodes, trainee, how
-        costs = node_costs(problem, nodes)
-        weight = np.stack([costs.top_s, costs.bottom_s], axis=1) / max(costs.scale_s, 1e-30)
-        fixed = np.concatenate([node_features(problem, nodes, ALL), weight], axis=1)
-        self._fixed = torch.from_numpy(fixed.astype(np.float32))
-        self._source = torch.from_numpy(nodes.source.astype(np.int64))
-        self._target = torch.from_numpy(nodes.target.astype(np.int64))
+        self._nodes, self._fixed, self._trainee, self._how = nodes, fixed, trainee, how
+        self._source, self._target = as_indices(nodes.source), as_indices(nodes.target)
         self._allowed = torch.from_numpy(nodes.allowed.copy())
         self._rank = topological_rank(nodes)
         self._order = np.argsort(self._rank, kind="stable")
@@ -148,17 +146,16 @@ class _Visitor:
                 current = self._current()
                 step = len(self._actions)
                 while len(rows) < count and step < self._nodes.num_nodes:
-                    log = self._scores(current[None], np.array([step], dtype=np.int32))[0]
-                    device = int(torch.multinomial(log.exp(), 1, generator=self._generator))
-                    current = current.copy()
-                    current[self._order[step]] = device
-                    self._actions.append(device)
+                    current = self._replaced(current, step)
+                    self._actions.append(int(current[self._order[step]]))
                     self._steps.append(step)
                     rows.append(current)
                     step += 1
                 while len(rows) < count:
-                    # The visit ends inside this round: what is left are samples of its end.
-                    rows.append(self._wander(current))
+                    # The visit ends inside this round: what is left is one node of its end
+                    # drawn again, as in a visit that goes on.
+                    any_step = torch.randint(self._nodes.num_nodes, (1,), generator=self._generator)
+                    rows.append(self._replaced(current, int(any_step)))
                     self._steps.append(self._nodes.num_nodes)
             self._asked = np.stack(rows).astype(np.int32)
         return self._asked[:, self._nodes.node]
@@ -168,8 +165,7 @@ class _Visitor:
         return self._trainee.generator
 
     def _random(self) -> Ints:
-        chance = self._allowed.float()
-        drawn = torch.multinomial(chance, 1, generator=self._generator)[:, 0]
+        drawn = draw_one(self._allowed.float().log(), self._generator)
         return drawn.numpy().astype(np.int32)
 
     def _current(self) -> Ints:
@@ -178,12 +174,11 @@ class _Visitor:
         current[self._order[: len(self._actions)]] = self._actions
         return current
 
-    def _wander(self, current: Ints) -> Ints:
-        """The placement with one node drawn again by the policy, as in a visit that goes on."""
-        step = int(torch.randint(self._nodes.num_nodes, (1,), generator=self._generator))
-        log = self._scores(current[None], np.array([step], dtype=np.int32))[0]
+    def _replaced(self, current: Ints, step: int) -> Ints:
+        """The placement with the node of one step drawn again by the policy."""
+        log = self._scores(current[None], np.array([step], dtype=np.int32))
         moved = current.copy()
-        moved[self._order[step]] = int(torch.multinomial(log.exp(), 1, generator=self._generator))
+        moved[self._order[step]] = int(draw_one(log, self._generator))
         return moved
 
     def _scores(self, placements: Ints, steps: Ints) -> Float[Tensor, "B D"]:
@@ -199,15 +194,14 @@ class _Visitor:
         features = torch.cat([shown, placed, flags], dim=2)
         parts = self._parts[:, current].transpose(0, 1)
         scores = self._trainee.network(features, self._source, self._target, current, parts)
-        return torch.log_softmax(scores.masked_fill(~self._allowed[current], _BARRED), dim=1)
+        return log_chances(scores, self._allowed[current])
 
     def tell(self, seconds: Floats) -> Episode:
         """Keep the values of the visit, and learn once it has ended."""
         assert self._asked is not None, "ask before tell"
         asked, self._asked = self._asked, None
         self._episode += 1
-        good = np.isfinite(seconds)
-        known = np.where(good, seconds, np.inf)
+        known = np.where(valued(seconds), seconds, np.inf)
         best = int(np.argmin(known))
         if known[best] < self._best_s:
             self._best, self._best_s = asked[best].copy(), float(known[best])
@@ -222,8 +216,7 @@ class _Visitor:
             self._visits += 1
             self._start, self._start_s = self._best, self._best_s
             self._actions, self._values = [], []
-        mean_s = float(seconds[good].mean()) if good.any() else math.nan
-        return Episode(self._episode, mean_s, int((~good).sum()), figures)
+        return Episode.of(self._episode, seconds, figures)
 
     def _learn(self) -> dict[str, float]:
         assert self._start is not None
@@ -251,7 +244,7 @@ class _Visitor:
         rows = np.repeat(self._start[None], count, axis=0)
         for k in range(1, count):
             rows[k:, self._order[k - 1]] = self._actions[k - 1]
-        bonus = self._how.entropy * self._how.entropy_decay**self._visits
+        bonus = self._how.entropy_at(self._visits)
         figures: dict[str, float] = {}
         with one_thread():
             for first in range(0, count, _STEPS_AT_ONCE):

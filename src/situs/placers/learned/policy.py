@@ -11,6 +11,7 @@ from torch import Tensor
 
 from situs.core import Problem
 from situs.graph.arrays import Ints
+from situs.placers.learned.distributions import draw
 from situs.placers.learned.features import node_features
 from situs.placers.learned.learner import Arrays
 from situs.placers.learned.network import Decision, Partition, PlacementNetwork
@@ -98,21 +99,7 @@ class Policy:
         self.features = torch.from_numpy(arrays["features"].astype(np.float32))
 
 
-def draw(
-    log_probs: Float[Tensor, "G D"], count: int, generator: torch.Generator
-) -> Int64[Tensor, "K G"]:
-    """``count`` samples of a choice for every row."""
-    chances = log_probs.detach().exp()
-    drawn = torch.multinomial(chances, count, replacement=True, generator=generator)
-    return drawn.T.contiguous()
-
-
 def of_ops(nodes: NodeGraph, devices: Int64[Tensor, "K V"]) -> Ints:
     """``int32[K, N]`` devices of ops from devices of nodes."""
     assignments: Ints = devices.numpy().astype(np.int32)[:, nodes.node]
     return assignments
-
-
-def entropy(log_probs: Float[Tensor, "... D"]) -> Float[Tensor, ""]:
-    """Mean entropy of distributions, nat; a barred choice counts nothing."""
-    return -(log_probs.exp() * log_probs.clamp(min=-1e4)).sum(dim=-1).mean()

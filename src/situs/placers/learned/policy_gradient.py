@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -13,8 +12,8 @@ from torch import Tensor, nn
 
 from situs.errors import ParameterError
 from situs.graph.arrays import Floats, Ints, frozen
-from situs.placers.learned.advantage import Baseline, valued
-from situs.placers.learned.learner import Arrays, Episode
+from situs.placers.learned.advantage import Baseline
+from situs.placers.learned.learner import Arrays, Episode, valued
 from situs.placers.learned.trained import Trained
 from situs.placers.learned.trainee import Trainee, one_thread
 
@@ -75,6 +74,25 @@ class Gradient(Trained):
         if not self.clip > 0:
             raise ParameterError(f"{self.name}: clip must be > 0, got {self.clip}")
 
+    def entropy_at(self, episode: int) -> float:
+        """Weight of the entropy bonus in an episode, 1 being the first that is learned from."""
+        return self.entropy * self.entropy_decay**episode
+
+
+def clipped_gain(
+    now: Float[Tensor, "K A"],
+    before: Float[Tensor, "K A"],
+    advantage: Float[Tensor, "K 1"],
+    clip: float,
+) -> Float[Tensor, ""]:
+    """Mean clipped gain of choices whose log-probability was ``before`` when they were drawn.
+
+    Source: Schulman et al., arXiv 1707.06347, equation 7.
+    """
+    ratio = (now - before).exp()
+    held = ratio.clamp(1 - clip, 1 + clip)
+    return torch.minimum(ratio * advantage, held * advantage).mean()
+
 
 class PolicyGradient:
     """Draws a round of samples, and learns from it in a few clipped steps.
@@ -106,29 +124,26 @@ class PolicyGradient:
         drawn, self._drawn = self._drawn, None
         self._episode += 1
         good = valued(seconds)
-        mean_s = float(seconds[good].mean()) if good.any() else math.nan
         figures: dict[str, float] = {}
         if good.any():
             rows = torch.from_numpy(np.flatnonzero(good))
             choices = tuple(c[rows] for c in drawn.choices)
             advantage = torch.from_numpy(self._baseline.advantages(seconds[good]))[:, None]
             figures = self._learn(choices, advantage)
-        return Episode(self._episode, mean_s, int((~good).sum()), figures)
+        return Episode.of(self._episode, seconds, figures)
 
     def _learn(
         self, choices: tuple[Tensor, ...], advantage: Float[Tensor, "K 1"]
     ) -> dict[str, float]:
         how = self._how
-        bonus = how.entropy * how.entropy_decay**self._episode
+        bonus = how.entropy_at(self._episode)
         before: Tensor | None = None
         figures: dict[str, float] = {}
         with one_thread():
             for _ in range(how.passes):
                 now, spread = self._sampler.log_probs(choices)
                 before = now.detach() if before is None else before
-                ratio = (now - before).exp()
-                held = ratio.clamp(1 - how.clip, 1 + how.clip)
-                gain = torch.minimum(ratio * advantage, held * advantage).mean()
+                gain = clipped_gain(now, before, advantage, how.clip)
                 norm = self._trainee.step(-gain - bonus * spread)
                 figures = {"entropy": float(spread.detach()), "gradient": norm}
         return figures

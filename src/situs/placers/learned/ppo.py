@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,24 +12,14 @@ from torch import Tensor
 
 from situs.core import Problem
 from situs.graph.arrays import Floats, Ints, frozen
-from situs.placers.learned.advantage import Baseline, valued
+from situs.placers.learned.advantage import Baseline
+from situs.placers.learned.distributions import entropy
 from situs.placers.learned.incumbent import Incumbent
-from situs.placers.learned.learner import Arrays, Episode
+from situs.placers.learned.learner import Arrays, Episode, valued
 from situs.placers.learned.network import Partition
-from situs.placers.learned.policy import Policy, entropy, of_ops
+from situs.placers.learned.policy import Policy, of_ops
+from situs.placers.learned.policy_gradient import Gradient, clipped_gain
 from situs.placers.learned.trainee import one_thread
-
-
-@dataclass(frozen=True, slots=True)
-class Training:
-    """How the default learner learns; the fields are those of the placer."""
-
-    passes: int
-    clip: float
-    entropy: float
-    entropy_decay: float
-    guided: float
-    imitation: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +48,11 @@ class ProximalLearner:
     while they are learned from; the gradient reaches the edge scores through the pooling.
     """
 
-    def __init__(self, problem: Problem, policy: Policy, training: Training) -> None:
-        self._policy, self._training = policy, training
+    def __init__(
+        self, problem: Problem, policy: Policy, how: Gradient, guided: float, imitation: float
+    ) -> None:
+        self._policy, self._how = policy, how
+        self._guided, self._imitation = guided, imitation
         self._best = Incumbent(problem, policy.nodes)
         self._episode = 0
         self._baseline = Baseline()
@@ -79,7 +71,7 @@ class ProximalLearner:
         decision = policy.decide(policy.start(), policy.generator)
         partition = decision.partition
         known = self._best.devices is not None
-        guided = min(int(self._training.guided * count), count - 1) if known else 0
+        guided = min(int(self._guided * count), count - 1) if known else 0
         actions = policy.draw(decision.log_probs, count - guided)
         chosen = decision.log_probs[torch.arange(partition.num_groups), actions]
         assignments = of_ops(policy.nodes, actions[:, partition.group])
@@ -94,21 +86,19 @@ class ProximalLearner:
         asked, self._round = self._round, None
         self._episode += 1
         self._best.offer(asked.assignments, seconds)
-        good = valued(seconds)
-        drawn = np.flatnonzero(good[: len(asked.actions)]).astype(np.int32)
-        mean_s = float(seconds[drawn].mean()) if len(drawn) else math.nan
+        drawn = np.flatnonzero(valued(seconds[: len(asked.actions)])).astype(np.int32)
         figures = {"groups": float(asked.partition.num_groups)}
         if len(drawn):
             figures |= self._learn(asked, drawn, seconds[drawn])
-        return Episode(self._episode, mean_s, int((~good).sum()), figures)
+        return Episode.of(self._episode, seconds, figures, len(asked.actions))
 
     def _learn(self, asked: _Round, drawn: Ints, seconds: Floats) -> dict[str, float]:
-        how = self._training
+        how = self._how
         advantage = torch.from_numpy(self._baseline.advantages(seconds))[:, None]
         rows = torch.from_numpy(drawn).long()
         actions, before = asked.actions[rows], asked.log_probs[rows]
         groups = torch.arange(asked.partition.num_groups)
-        bonus = how.entropy * how.entropy_decay**self._episode
+        bonus = how.entropy_at(self._episode)
         best = self._best.of_nodes(self._policy.nodes.num_nodes)
         figures = {}
         with one_thread():
@@ -118,13 +108,12 @@ class ProximalLearner:
                 dice.set_state(asked.dice)
                 policy = self._policy
                 decision = policy.decide(policy.start(), dice, asked.partition)
-                ratio = (decision.log_probs[groups, actions] - before).exp()
-                held = ratio.clamp(1 - how.clip, 1 + how.clip)
-                gain = torch.minimum(ratio * advantage, held * advantage).mean()
+                now = decision.log_probs[groups, actions]
+                gain = clipped_gain(now, before, advantage, how.clip)
                 spread = entropy(decision.log_probs)
                 liked = best * decision.log_probs[asked.partition.group].clamp(min=-20.0)
                 imitated = liked.sum(dim=1).mean()
-                norm = policy.trainee.step(-gain - bonus * spread - how.imitation * imitated)
+                norm = policy.trainee.step(-gain - bonus * spread - self._imitation * imitated)
                 figures = {"entropy": float(spread.detach()), "gradient": norm}
         return figures
 

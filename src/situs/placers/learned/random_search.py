@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -67,9 +66,7 @@ class _Random:
     def tell(self, seconds: Floats) -> Episode:
         self._asked = None
         self._episode += 1
-        good = np.isfinite(seconds)
-        mean_s = float(seconds[good].mean()) if good.any() else math.nan
-        return Episode(self._episode, mean_s, int((~good).sum()), {})
+        return Episode.of(self._episode, seconds)
 
     def arrays(self) -> Arrays:
         return {}

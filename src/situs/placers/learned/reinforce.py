@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from situs.graph.arrays import Floats, Ints
-from situs.placers.learned.advantage import valued
-from situs.placers.learned.learner import Arrays, Episode
-from situs.placers.learned.policy import Policy, entropy, of_ops
+from situs.placers.learned.distributions import entropy
+from situs.placers.learned.learner import Arrays, Episode, valued
+from situs.placers.learned.policy import Policy, of_ops
 from situs.placers.learned.trainee import one_thread
 
 Failures = Literal["skip", "worst"]
@@ -71,12 +71,11 @@ class Reinforce:
         self._asked = None
         self._episode += 1
         good = valued(seconds)
-        mean_s = float(seconds[good].mean()) if good.any() else math.nan
         norm = 0.0
         if good.any():
             self._worst_s = max(self._worst_s, float(seconds[good].max()))
             if math.isnan(self._unit_s):
-                self._unit_s = mean_s
+                self._unit_s = float(seconds[good].mean())
             rewarded = np.where(good, seconds, self._worst_s)
             weight = self._gamma ** np.arange(len(seconds)) * self._unit_s / rewarded
             if self._failures == "skip":
@@ -86,7 +85,7 @@ class Reinforce:
                 norm = self._policy.trainee.step(-terms.sum())
         self._log_probs = []
         figures = {"entropy": self._entropy, "groups": self._groups, "gradient": norm}
-        return Episode(self._episode, mean_s, int((~good).sum()), figures)
+        return Episode.of(self._episode, seconds, figures)
 
     def arrays(self) -> Arrays:
         """See ``Learner``."""

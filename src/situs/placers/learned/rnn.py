@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
 from situs.core import Problem
+from situs.placers.learned.distributions import draw, draw_one, entropy, log_chances
 from situs.placers.learned.features import ALL, node_features
 from situs.placers.learned.learner import Learner
-from situs.placers.learned.node_costs import node_costs
-from situs.placers.learned.nodes import coarsen
-from situs.placers.learned.policy import draw, entropy, of_ops
+from situs.placers.learned.network import as_indices
+from situs.placers.learned.nodes import NodeGraph, coarsen, node_seconds
+from situs.placers.learned.policy import of_ops
 from situs.placers.learned.policy_gradient import Drawn, Gradient, PolicyGradient, mlp
 from situs.placers.learned.trainee import Trainee
-
-_BARRED = -1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +50,12 @@ class RNN(Gradient):
             return Hierarchical(width, problem.num_devices, self.hidden, self.groups)
 
         trainee = Trainee.create(build, self.lr, seed)
-        return PolicyGradient(trainee, Grouped(problem, graph, trainee.network), self)
+        return PolicyGradient(trainee, Grouped(graph, trainee.network), self)
 
 
 @dataclass(frozen=True, eq=False)
 class _Graph:
+    nodes: NodeGraph
     features: Tensor
     adjacency: Tensor
     allowed: Tensor
@@ -63,13 +64,13 @@ class _Graph:
     @classmethod
     def of(cls, problem: Problem) -> _Graph:
         nodes = coarsen(problem)
-        costs = node_costs(problem, nodes)
         count = nodes.num_nodes
-        edges = torch.from_numpy(np.stack([nodes.source, nodes.target]).astype(np.int64))
+        edges = as_indices(np.stack([nodes.source, nodes.target]))
         ones = torch.ones(edges.shape[1])
         adjacency = torch.sparse_coo_tensor(edges, ones, (count, count), check_invariants=False)
-        fastest = np.argmin(np.where(nodes.allowed, costs.seconds, np.inf), axis=1)
+        fastest = np.argmin(np.where(nodes.allowed, node_seconds(problem, nodes), np.inf), axis=1)
         return cls(
+            nodes,
             torch.from_numpy(node_features(problem, nodes, ALL)),
             adjacency.coalesce(),
             torch.from_numpy(nodes.allowed.copy()),
@@ -94,23 +95,23 @@ class Hierarchical(nn.Module):
 class Grouped:
     """A hierarchical policy on one problem."""
 
-    def __init__(self, problem: Problem, graph: _Graph, network: Hierarchical) -> None:
-        self._nodes, self._graph, self._network = coarsen(problem), graph, network
+    def __init__(self, graph: _Graph, network: Hierarchical) -> None:
+        self._graph, self._network = graph, network
 
     def draw(self, count: int, generator: torch.Generator) -> Drawn:
         """See ``Sampler``."""
         group = draw(self._grouping(), count, generator)
-        device, _ = self._decode(group, None, generator)
+        device, _ = self._decode(group, lambda _, log: draw_one(log, generator))
         of_nodes = device.gather(1, group)
         able = self._graph.allowed[torch.arange(group.shape[1]), of_nodes]
         of_nodes = torch.where(able, of_nodes, self._graph.fastest)
-        return Drawn(of_ops(self._nodes, of_nodes), (group, device))
+        return Drawn(of_ops(self._graph.nodes, of_nodes), (group, device))
 
     def log_probs(self, choices: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
         """See ``Sampler``."""
         group, device = choices
         grouping = self._grouping()
-        _, logs = self._decode(group, device, None)
+        _, logs = self._decode(group, lambda step, _: device[:, step])
         used = torch.zeros_like(device).scatter(1, group, 1)
         of_devices = logs.gather(2, device[:, :, None])[:, :, 0] * used
         of_nodes = grouping[torch.arange(group.shape[1]), group]
@@ -133,15 +134,14 @@ class Grouped:
     def _decode(
         self,
         group: Int64[Tensor, "K V"],
-        given: Int64[Tensor, "K M"] | None,
-        generator: torch.Generator | None,
+        choose: Callable[[int, Float[Tensor, "K D"]], Int64[Tensor, "K"]],
     ) -> tuple[Int64[Tensor, "K M"], Float[Tensor, "K M D"]]:
-        """Devices of the groups one after another, drawn, or as given."""
+        """Devices of the groups one after another, as chosen from each one's log-probabilities."""
         network = self._network
         encoded, _ = network.encoder(self._embedded(group))
         keys = network.attention(encoded)
         count, width = len(group), encoded.shape[2]
-        bars = self._bars(group)
+        allowed = self._allowed(group)
         hidden = cell = encoded.new_zeros((count, width))
         last = encoded.new_zeros((count, network.devices))
         devices, logs = [], []
@@ -150,20 +150,17 @@ class Grouped:
             hidden, cell = network.decoder(entering, (hidden, cell))
             weight = torch.softmax((keys * hidden[:, None]).sum(dim=2) / width**0.5, dim=1)
             context = (weight[:, :, None] * encoded).sum(dim=1)
-            scores = network.head(torch.cat([hidden, context], dim=1)) + bars[:, step]
-            log = torch.log_softmax(scores, dim=1)
-            if given is None:
-                chosen = torch.multinomial(log.exp(), 1, generator=generator)[:, 0]
-            else:
-                chosen = given[:, step]
+            scores = network.head(torch.cat([hidden, context], dim=1))
+            log = log_chances(scores, allowed[:, step])
+            chosen = choose(step, log)
             last = torch.nn.functional.one_hot(chosen, network.devices).float()
             devices.append(chosen)
             logs.append(log)
         return torch.stack(devices, dim=1), torch.stack(logs, dim=1)
 
-    def _bars(self, group: Int64[Tensor, "K V"]) -> Float[Tensor, "K M D"]:
-        """Bars devices that no member may use."""
+    def _allowed(self, group: Int64[Tensor, "K V"]) -> Bool[Tensor, "K M D"]:
+        """Devices that some member may use; all for a group without members."""
         member = torch.nn.functional.one_hot(group, self._network.groups).float()
         able = member.transpose(1, 2) @ self._graph.allowed.float()
         empty = able.sum(dim=2, keepdim=True) == 0
-        return torch.where((able > 0) | empty, 0.0, _BARRED)
+        return (able > 0) | empty
