@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from functools import cache
 from multiprocessing import get_context
 from os import sched_getaffinity
-from pathlib import Path
 
 import numpy as np
 
 from models import paper_model
-from situs.core import Evaluation, MaxEvaluations, Problem, Progress, Watched
+from situs.core import Evaluation, MaxEvaluations, Never, Problem, Progress, Stop, Watched
 from situs.costs import MODELLED, CostTable, roofline
 from situs.hardware import catalogue
 from situs.placers import get_placer
@@ -27,14 +26,14 @@ _STRUCTURED_CUT_S = 2e-4
 
 
 @cache
-def problem_of(graph_name: str, costs: str, folder: str = "runs/models") -> Problem:
+def problem_of(graph_name: str, costs: str) -> Problem:
     """A paper network as a sequential problem on the paper's machine (simulated).
 
     ``calibrated``: the catalogue's costs, fitted to the paper's latencies. ``structured``: every op
     type has a random run time on each device (log-uniform, 0.1 to 3 ms) and every cut costs 0.2 ms,
     so that good placements mix the devices.
     """
-    graph = paper_model(graph_name, Path(folder)).graph
+    graph = paper_model(graph_name).graph
     cluster = catalogue(MACHINE)
     table = roofline(graph, cluster)
     if costs == "structured":
@@ -52,6 +51,15 @@ def problem_of(graph_name: str, costs: str, folder: str = "runs/models") -> Prob
             MODELLED,
         )
     return Problem(graph, cluster, table)
+
+
+def solved(problem: Problem, spec: str, stop: Stop | None = None) -> tuple[float, float]:
+    """Value of a placer's answer, s, and how long it took, s."""
+    begin = time.perf_counter()
+    result = get_placer(spec)(
+        problem, SimulatedObjective(problem), stop or Never(), np.random.default_rng(0)
+    )
+    return result.seconds, time.perf_counter() - begin
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from learned import COSTS, Job, Run, problem_of, run_all
+from learned import COSTS, Job, Run, problem_of, run_all, solved
 from models import PAPER_MODELS
-from situs.core import Never
-from situs.placers import get_placer
-from situs.simulate import SimulatedObjective
 
 PLACERS = (
     "hsdag",
@@ -39,15 +36,6 @@ BUDGETS = (500, 2000)
 _ENDS = 3
 # One on each device of the paper's machine.
 _UNIFORM = 2
-
-
-def optimum_s(graph: str, costs: str) -> float:
-    """The minimum cut's value, s: nothing is below it."""
-    problem = problem_of(graph, costs)
-    result = get_placer("mincut")(
-        problem, SimulatedObjective(problem), Never(), np.random.default_rng(0)
-    )
-    return result.seconds
 
 
 def row(runs: list[Run], best_s: float) -> dict[str, object]:
@@ -132,7 +120,11 @@ def main() -> None:
     runs.sort(key=lambda r: jobs.index(r.job))
     records = []
     for costs in options.costs:
-        optima = {graph: optimum_s(graph, costs) for graph in options.graphs}
+        optima = {
+            # The minimum cut: nothing is below it.
+            graph: solved(problem_of(graph, costs), "mincut")[0]
+            for graph in options.graphs
+        }
         print(f"\n{costs} costs; best / optimum (simulated): median [quartiles]")
         print(f"{'graph':14}{'placer':34}{'500':>24}{'2000':>24}{'mean start -> end':>20}{'s':>7}")
         for graph in options.graphs:

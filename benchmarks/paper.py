@@ -23,13 +23,12 @@ from typing import Any
 
 import numpy as np
 
-from learned import MACHINE, Job, problem_of, run_all
+from learned import MACHINE, Job, problem_of, run_all, solved
 from models import PAPER_MODELS, PAPER_SIZES, paper_model
 from situs import api
-from situs.core import MaxSeconds, Problem
-from situs.placers import get_placer
+from situs.core import MaxSeconds
 from situs.placers.learned.nodes import coarsen
-from situs.simulate import SimulatedObjective, bound
+from situs.simulate import bound
 
 EPISODES, SAMPLES = 25, 20
 # The uniform placements are valued before the first episode.
@@ -92,14 +91,6 @@ def _entry(row: str, graph: str, seconds: list[float], searched: list[float]) ->
     }
 
 
-def _solve(problem: Problem, spec: str, seconds: float) -> tuple[float, float]:
-    begin = time.perf_counter()
-    result = get_placer(spec)(
-        problem, SimulatedObjective(problem), MaxSeconds(seconds), np.random.default_rng(0)
-    )
-    return result.seconds, time.perf_counter() - begin
-
-
 def simulated(seeds: int, search_s: float) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The rows and the ablation, simulated."""
     entries = []
@@ -124,11 +115,11 @@ def simulated(seeds: int, search_s: float) -> tuple[list[dict[str, Any]], list[d
     ]
     runs = run_all(jobs)
     # Compile its kernels outside the clock.
-    _solve(problem_of(GRAPHS[0], "structured"), "search", 1.0)
+    solved(problem_of(GRAPHS[0], "structured"), "search", MaxSeconds(1.0))
     for graph in GRAPHS:
         problem = problem_of(graph, "calibrated")
         for row, spec in (FIXED | SOLVED).items():
-            seconds, took = _solve(problem, spec, search_s)
+            seconds, took = solved(problem, spec, MaxSeconds(search_s))
             entries.append(_entry(row, graph, [seconds], [took]))
         begin = time.perf_counter()
         low = bound(problem)
@@ -142,8 +133,8 @@ def simulated(seeds: int, search_s: float) -> tuple[list[dict[str, Any]], list[d
     ablation = []
     for costs in ("calibrated", "structured"):
         problem = problem_of(GRAPHS[0], costs)
-        cpu_s = _solve(problem, "single{device=CPU}", search_s)[0]
-        best_s = _solve(problem, "mincut", search_s)[0]
+        cpu_s = solved(problem, "single{device=CPU}")[0]
+        best_s = solved(problem, "mincut")[0]
         for (variant, what), spec in studied.items():
             of = [r for r in runs if r.job.placer == spec and r.job.costs == costs]
             of = [r for r in of if r.job.graph == GRAPHS[0]]

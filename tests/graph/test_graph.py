@@ -151,3 +151,18 @@ def test_a_changed_file_is_noticed() -> None:
     document["op_types"][0] = "Relu"
     with pytest.raises(GraphError, match="changed"):
         graph_from_json(json.dumps(document))
+
+
+@given(graph=graphs(), seed=st.integers(0, 2**32 - 1))
+def test_cut_is_each_tensor_once_per_part_that_reads_it_from_outside(
+    graph: Graph, seed: int
+) -> None:
+    part = np.random.default_rng(seed).integers(0, 3, graph.num_ops).astype(np.int32)
+    expected = set()
+    for t in range(graph.num_tensors):
+        for k in range(graph.consumer_offsets[t], graph.consumer_offsets[t + 1]):
+            reader = part[graph.consumer_ops[k]]
+            if reader != part[graph.tensor_producer[t]]:
+                expected.add((t, int(reader)))
+    tensors, parts = graph.cut(part)
+    assert list(zip(tensors.tolist(), parts.tolist(), strict=True)) == sorted(expected)

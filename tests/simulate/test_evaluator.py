@@ -9,17 +9,19 @@ from situs.simulate import Evaluator, evaluate
 from situs.testing.problems import chain3, tiny
 from situs.testing.strategies import execution_models, problems
 
+ANY = problems(
+    max_ops=12,
+    devices=st.integers(1, 3),
+    model=execution_models(),
+    colocation=True,
+    streams=True,
+    memory=True,
+)
+
 
 @settings(max_examples=100, deadline=None)
 @given(
-    problems(
-        max_ops=12,
-        devices=st.integers(1, 3),
-        model=execution_models(),
-        colocation=True,
-        streams=True,
-        memory=True,
-    ),
+    ANY,
     st.integers(0, 2**32 - 1),
 )
 def test_equals_evaluate_through_moves_and_undos(problem: Problem, seed: int) -> None:
@@ -50,14 +52,7 @@ def walk(problem: Problem, start: np.ndarray, rng: np.random.Generator, steps: i
 
 @settings(max_examples=100, deadline=None)
 @given(
-    problems(
-        max_ops=12,
-        devices=st.integers(1, 3),
-        model=execution_models(),
-        colocation=True,
-        streams=True,
-        memory=True,
-    ),
+    ANY,
     st.integers(0, 2**32 - 1),
 )
 def test_prices_and_walks_equal_evaluate(problem: Problem, seed: int) -> None:

@@ -11,7 +11,7 @@ from situs.core.model import ExecutionModel, Sequential
 from situs.costs import MODELLED, CostTable
 from situs.errors import ProblemError
 from situs.graph import Graph
-from situs.graph.arrays import Bools, Floats, Ints, frozen
+from situs.graph.arrays import Bools, Floats, Ints, csr_rows, frozen
 from situs.hardware import Cluster
 
 
@@ -117,6 +117,19 @@ class Problem:
         if self.limits.memory_bytes is not None:
             return frozen(self.limits.memory_bytes, np.float64)
         return frozen([device.memory_bytes for device in self.cluster.devices], np.float64)
+
+    @cached_property
+    def unit_constant_bytes(self) -> Floats:
+        """``float64[U]`` bytes of the constants of each unit, one that is read twice counted once.
+
+        A constant shared by several units counts at each: an upper bound, so that what fits here
+        fits.
+        """
+        graph = self.graph
+        rows = csr_rows(graph.reader_offsets)
+        pairs = np.unique(np.stack([rows, self.units[graph.reader_ops]], axis=1), axis=0)
+        sizes = graph.constant_bytes[pairs[:, 0]]
+        return frozen(np.bincount(pairs[:, 1], sizes, self.num_units), np.float64)
 
     @cached_property
     def allowed(self) -> Bools:

@@ -26,11 +26,11 @@ _MODELS: dict[str, type[ExecutionModel]] = {
 _DIGITS = 6
 
 
-def _numbers(values: Floats) -> list[Any]:
-    """Rounded numbers, nested like ``values``; None for infinite, which JSON cannot say."""
+def rounded(values: Floats, digits: int = _DIGITS) -> list[Any]:
+    """Rounded numbers, nested like ``values``; None for not finite, which JSON cannot say."""
     if values.ndim > 1:
-        return [_numbers(row) for row in values]
-    return [float(f"{v:.{_DIGITS}g}") if math.isfinite(v) else None for v in values.tolist()]
+        return [rounded(row, digits) for row in values]
+    return [float(f"{v:.{digits}g}") if math.isfinite(v) else None for v in values.tolist()]
 
 
 def _array(values: Any) -> Floats:
@@ -38,7 +38,7 @@ def _array(values: Any) -> Floats:
 
 
 def _infinite(values: list[Any]) -> Floats:
-    """The array that ``_numbers`` wrote."""
+    """The array that ``rounded`` wrote."""
     array = np.array(values, dtype=np.float64)
     array[np.isnan(array)] = np.inf
     return frozen(array, np.float64)
@@ -56,12 +56,12 @@ def problem_to_record(problem: Problem) -> dict[str, Any]:
         "execution_parameters": asdict(problem.model),
         "cost_source": costs.source,
         "notes": [list(pair) for pair in costs.notes],
-        "seconds": _numbers(costs.seconds),
-        "transfer_size": None if own_sizes else _numbers(costs.transfer_size),
-        "link_latency_s": _numbers(costs.link_latency_s),
-        "link_s_per_byte": _numbers(costs.link_s_per_byte),
-        "boundary_s": _numbers(costs.boundary_s),
-        "memory_bytes": _numbers(problem.memory_bytes),
+        "seconds": rounded(costs.seconds),
+        "transfer_size": None if own_sizes else rounded(costs.transfer_size),
+        "link_latency_s": rounded(costs.link_latency_s),
+        "link_s_per_byte": rounded(costs.link_s_per_byte),
+        "boundary_s": rounded(costs.boundary_s),
+        "memory_bytes": rounded(problem.memory_bytes),
         "streams": [device.streams for device in problem.cluster.devices],
         "pinned": None if limits.pinned is None else limits.pinned.tolist(),
         "forbidden": None if limits.forbidden is None else limits.forbidden.tolist(),

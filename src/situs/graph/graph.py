@@ -168,6 +168,20 @@ class Graph:
         )
         return frozen(sizes, np.int64)
 
+    def cut(self, part: Ints) -> tuple[Ints, Ints]:
+        """Tensors read in a part of the graph that they do not come from, each once per part.
+
+        Args:
+            part: ``int32[N]`` part of each op: its device, its node, any label.
+
+        Returns:
+            ``int32[C]`` tensors, in order, and the part of ``part`` that reads each.
+        """
+        ends = np.stack([self.edge_tensor, part[self.consumer_ops]], axis=1)
+        pairs = np.unique(ends, axis=0)
+        away = pairs[part[self.tensor_producer[pairs[:, 0]]] != pairs[:, 1]]
+        return frozen(away[:, 0], np.int32), frozen(away[:, 1], np.int32)
+
     @cached_property
     def op_index(self) -> Mapping[str, int]:
         """Op number by name."""

@@ -49,6 +49,11 @@ class Cluster:
         """Device names in order."""
         return tuple(device.name for device in self.devices)
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Device names as people see them, in order; virtual ones say so."""
+        return tuple(device.label for device in self.devices)
+
     def index(self, name: str) -> int:
         """Number of a device by name, in any case.
 

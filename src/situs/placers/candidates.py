@@ -3,12 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from situs.core import Incumbent, Objective, Problem, RealClock, Result, place
+from situs.core import (
+    GapClosed,
+    Incumbent,
+    Objective,
+    Problem,
+    Progress,
+    RealClock,
+    Result,
+    place,
+)
 from situs.errors import Status
 from situs.graph.arrays import Ints
+
+# Sums in another order round differently.
+_ROUNDING = 1e-9
+
+
+def with_bound(result: Result, low_s: float, started_s: float, gap: float = 0.0) -> Result:
+    """A valued result with a lower bound: ``OPTIMAL`` where they are within ``gap`` or rounding.
+
+    ``started_s`` is when the placer began, by ``RealClock``.
+    """
+    bound_s = min(low_s, result.seconds)
+    closed = GapClosed(max(gap, _ROUNDING))(Progress(best_s=result.seconds, bound_s=bound_s))
+    return replace(
+        result,
+        status=Status.OPTIMAL if closed else Status.STOPPED,
+        bound_s=bound_s,
+        elapsed_s=RealClock().now() - started_s,
+    )
 
 
 def best_of(

@@ -35,9 +35,7 @@ def why_infeasible(problem: Problem) -> str | None:
             f"all devices together are short of {short:.0f} B for the constants; "
             f"the largest is {largest} with {memory[usable].max():.0f} B"
         )
-    biggest = np.zeros(problem.num_units)
-    pairs = np.unique(np.stack([rows, units], axis=1), axis=0)
-    np.add.at(biggest, pairs[:, 1], graph.constant_bytes[pairs[:, 0]])
+    biggest = problem.unit_constant_bytes
     room = np.where(allowed, memory, -np.inf).max(axis=1)
     worst = int(np.argmax(biggest - room)) if len(room) else 0
     if len(room) and biggest[worst] > room[worst]:

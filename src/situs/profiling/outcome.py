@@ -20,11 +20,8 @@ from situs.profiling.trial import Trial, best_single, choose
 
 def moved_bytes(problem: Problem, placement: Placement) -> int:
     """Bytes that one request moves: each tensor once per other device that reads it."""
-    graph = problem.graph
-    device = placement.assignment
-    pairs = np.unique(np.stack([graph.edge_tensor, device[graph.consumer_ops]], axis=1), axis=0)
-    crossing = device[graph.tensor_producer[pairs[:, 0]]] != pairs[:, 1]
-    return int(graph.tensor_bytes[pairs[crossing, 0]].sum())
+    tensors, _ = problem.graph.cut(placement.assignment)
+    return int(problem.graph.tensor_bytes[tensors].sum())
 
 
 def _finite(seconds: float) -> float | None:

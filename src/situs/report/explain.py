@@ -146,6 +146,7 @@ def explain(problem: Problem, assignment: Ints, op: int) -> Explanation:
     """
     graph, unit = problem.graph, problem.units[op : op + 1]
     members = np.flatnonzero(problem.units == unit[0])
+    moves = unit_moves(problem, assignment, unit)
     return Explanation(
         name=graph.op_names[op],
         type=graph.op_types[op],
@@ -154,9 +155,9 @@ def explain(problem: Problem, assignment: Ints, op: int) -> Explanation:
         device=int(assignment[op]),
         seconds=problem.costs.seconds[op],
         cost_weight=float(cost_weights(problem, assignment)[op]),
-        reason=reasons(problem, assignment, unit)[op],
+        reason=reasons(problem, assignment, moves)[op],
         group=tuple(graph.op_names[int(i)] for i in members),
-        group_moves_s=unit_moves(problem, assignment, unit)[int(unit[0])],
+        group_moves_s=moves[int(unit[0])],
         alone_moves_s=alone_moves(problem, assignment, op),
         transfers=transfers_of(problem, assignment, op),
         cost_source=problem.costs.source,

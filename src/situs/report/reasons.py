@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from situs.core import Problem, violation
-from situs.graph.arrays import Floats, Ints
+from situs.graph.arrays import Floats, Ints, Longs
 from situs.simulate import Evaluator
 
 FORCED = "forced"
@@ -102,22 +102,33 @@ def alone_moves(problem: Problem, assignment: Ints, op: int) -> Floats:
     return np.asarray(unit_moves(free, assignment, free.units[op : op + 1])[free.units[op]])
 
 
+def placed_seconds(problem: Problem, assignment: Ints) -> Floats:
+    """``float64[N]`` time of each op where it is, s; 0 where the costs say it cannot be."""
+    seconds = problem.costs.seconds[np.arange(problem.num_ops), assignment]
+    return np.asarray(np.where(np.isfinite(seconds), seconds, 0.0), dtype=np.float64)
+
+
+def heaviest_ops(problem: Problem) -> Longs:
+    """``int64[U]`` the op of each unit that takes longest anywhere: it speaks for the unit."""
+    known = np.where(np.isfinite(problem.costs.seconds), problem.costs.seconds, 0.0).max(axis=1)
+    order = np.argsort(known, kind="stable")
+    head = np.zeros(problem.num_units, dtype=np.int64)
+    head[problem.units[order]] = order
+    return head
+
+
 def cost_weights(problem: Problem, assignment: Ints) -> Floats:
     """``float64[N]`` share of each op in the summed op times of this placement; they sum to 1."""
-    seconds = problem.costs.seconds[np.arange(problem.num_ops), assignment]
-    seconds = np.where(np.isfinite(seconds), seconds, 0.0)
+    seconds = placed_seconds(problem, assignment)
     total = seconds.sum()
     return np.asarray(seconds / total if total > 0 else seconds, dtype=np.float64)
 
 
-def reasons(problem: Problem, assignment: Ints, units: Ints | None = None) -> list[Reason]:
-    """The reason of every op; those outside ``units``, where given, know no move."""
-    moves = unit_moves(problem, assignment, units)
-    # The heaviest op of a unit speaks for it.
-    known = np.where(np.isfinite(problem.costs.seconds), problem.costs.seconds, 0.0).max(axis=1)
-    head = np.zeros(problem.num_units, dtype=np.int64)
-    order = np.argsort(known, kind="stable")
-    head[problem.units[order]] = order
+def reasons(problem: Problem, assignment: Ints, moves: Floats | None = None) -> list[Reason]:
+    """The reason of every op; ``moves`` is what ``unit_moves`` gave, if it is known already."""
+    if moves is None:
+        moves = unit_moves(problem, assignment)
+    head = heaviest_ops(problem)
     size = np.bincount(problem.units, minlength=problem.num_units)
     supported = np.ones((problem.num_units, problem.num_devices), dtype=np.bool_)
     np.logical_and.at(supported, problem.units, np.isfinite(problem.costs.seconds))

@@ -10,11 +10,12 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from situs.core import Placement, Problem
+from situs.core.problem_record import rounded
 from situs.errors import PlacementError, ProblemError
-from situs.graph.arrays import Floats, Ints
+from situs.graph.arrays import Ints
 from situs.report.explain import shapes_of
 from situs.report.layout import Layout, layered
-from situs.report.reasons import cost_weights, reasons, unit_moves
+from situs.report.reasons import cost_weights, heaviest_ops, placed_seconds, reasons, unit_moves
 from situs.report.saved import Saved
 from situs.simulate import bound, evaluate, peak_memory, timeline
 
@@ -116,7 +117,7 @@ def device_rows(saved: Saved) -> list[dict[str, Any]]:
     """Work, idle time, transfers and memory of each device; times predicted by the costs."""
     problem, assignment = saved.problem, saved.assignment
     counts = Placement(problem.graph.fingerprint, problem.cluster.names, assignment).counts()
-    seconds = _placed_seconds(problem, assignment)
+    seconds = placed_seconds(problem, assignment)
     total = float(evaluate(problem, assignment[np.newaxis])[0])
     try:
         peak = peak_memory(problem, assignment)
@@ -158,11 +159,11 @@ def op_rows(problem: Problem, assignment: Ints) -> dict[str, Any]:
         "type": list(graph.op_types),
         "shapes": [", ".join(shapes_of(problem, i)) for i in range(problem.num_ops)],
         "device": assignment.tolist(),
-        "seconds": [_rounded(row) for row in problem.costs.seconds],
-        "weight": _rounded(cost_weights(problem, assignment)),
-        "why": [r.text(_labels(problem)) for r in reasons(problem, assignment)],
+        "seconds": rounded(problem.costs.seconds, _DIGITS),
+        "weight": rounded(cost_weights(problem, assignment), _DIGITS),
+        "why": [r.text(problem.cluster.labels) for r in reasons(problem, assignment, moves)],
         "unit": problem.units.tolist(),
-        "unit_moves_s": [_rounded(row) for row in moves],
+        "unit_moves_s": rounded(moves, _DIGITS),
         **_drawn(layered(problem.num_ops, pairs), assignment),
     }
 
@@ -175,19 +176,15 @@ def group_rows(problem: Problem, assignment: Ints) -> dict[str, Any]:
     """
     graph, units = problem.graph, problem.units
     _, first = np.unique(units, return_index=True)
-    known = np.where(np.isfinite(problem.costs.seconds), problem.costs.seconds, 0.0).max(axis=1)
-    head = np.zeros(problem.num_units, dtype=np.int64)
-    order = np.argsort(known, kind="stable")
-    head[units[order]] = order
     rank = np.argsort(np.argsort(first, kind="stable"), kind="stable")
     a, b = units[graph.edge_producer], units[graph.consumer_ops]
     forward = rank[a] < rank[b]
     pairs = zip(a[forward].tolist(), b[forward].tolist(), strict=True)
     return {
         "size": np.bincount(units, minlength=problem.num_units).tolist(),
-        "head": head.tolist(),
+        "head": heaviest_ops(problem).tolist(),
         "device": assignment[first].tolist(),
-        "seconds": [_rounded(row) for row in problem.unit_seconds],
+        "seconds": rounded(problem.unit_seconds, _DIGITS),
         **_drawn(layered(problem.num_units, pairs), assignment[first]),
     }
 
@@ -198,14 +195,14 @@ def timeline_rows(problem: Problem, assignment: Ints) -> dict[str, Any]:
         found = timeline(problem, assignment)
     except (ProblemError, PlacementError) as error:
         return {"lanes": [], "missing": str(error)}
-    labels, producer = _labels(problem), problem.graph.tensor_producer
+    labels, producer = problem.cluster.labels, problem.graph.tensor_producer
     lanes = [
         {
             "label": label,
             "device": d,
             "op": (ops := np.flatnonzero(assignment == d)).tolist(),
-            "start_s": _rounded(found.start_s[ops], 9),
-            "end_s": _rounded(found.end_s[ops], 9),
+            "start_s": rounded(found.start_s[ops], 9),
+            "end_s": rounded(found.end_s[ops], 9),
         }
         for d, label in enumerate(labels)
     ]
@@ -217,8 +214,8 @@ def timeline_rows(problem: Problem, assignment: Ints) -> dict[str, Any]:
                 "label": f"{labels[source]} → {labels[target]}",
                 "device": source,
                 "op": producer[found.tensor[moves]].tolist(),
-                "start_s": _rounded(found.transfer_start_s[moves], 9),
-                "end_s": _rounded(found.transfer_end_s[moves], 9),
+                "start_s": rounded(found.transfer_start_s[moves], 9),
+                "end_s": rounded(found.transfer_end_s[moves], 9),
             }
         )
     return {
@@ -237,7 +234,7 @@ def subgraph_rows(problem: Problem, assignment: Ints) -> list[dict[str, Any]]:
     shape = (graph.num_ops, graph.num_ops)
     inner = coo_array((np.ones(int(same.sum())), (u[same], v[same])), shape=shape)
     count, part = connected_components(inner, directed=False)
-    seconds = _placed_seconds(problem, assignment)
+    seconds = placed_seconds(problem, assignment)
     rows = []
     for k in range(count):
         ops = np.flatnonzero(part == k)
@@ -271,9 +268,8 @@ def boundary_rows(problem: Problem, assignment: Ints) -> dict[str, Any]:
 def _crossings(problem: Problem, assignment: Ints) -> list[dict[str, Any]]:
     """Each tensor once per other device that reads it; the boundary's fixed time is included."""
     graph, costs = problem.graph, problem.costs
-    pairs = np.unique(np.stack([graph.edge_tensor, assignment[graph.consumer_ops]], axis=1), axis=0)
-    producer = graph.tensor_producer[pairs[:, 0]]
-    crossing = assignment[producer] != pairs[:, 1]
+    tensors, targets = graph.cut(assignment)
+    producers = graph.tensor_producer[tensors]
     return [
         {
             "producer": int(op),
@@ -282,7 +278,7 @@ def _crossings(problem: Problem, assignment: Ints) -> list[dict[str, Any]]:
             "bytes": float(costs.transfer_size[t]),
             "seconds": float(costs.transfer_s(t, assignment[op], d) + costs.boundary_s[d]),
         }
-        for (t, d), op in zip(pairs[crossing].tolist(), producer[crossing].tolist(), strict=True)
+        for t, d, op in zip(tensors.tolist(), targets.tolist(), producers.tolist(), strict=True)
     ]
 
 
@@ -302,18 +298,3 @@ def _drawn(layout: Layout, device: Ints) -> dict[str, Any]:
 
 def _flat(points: tuple[tuple[float, float], ...]) -> list[float]:
     return [round(v, 2) for across, down in points for v in (-down, -across)]
-
-
-def _labels(problem: Problem) -> tuple[str, ...]:
-    return tuple(device.label for device in problem.cluster.devices)
-
-
-def _placed_seconds(problem: Problem, assignment: Ints) -> Floats:
-    """``float64[N]`` time of each op where it is, s; 0 where the costs say it cannot be."""
-    seconds = problem.costs.seconds[np.arange(problem.num_ops), assignment]
-    return np.asarray(np.where(np.isfinite(seconds), seconds, 0.0), dtype=np.float64)
-
-
-def _rounded(values: Floats, digits: int = _DIGITS) -> list[float | None]:
-    """Numbers with so many digits; None where infinite or unknown."""
-    return [float(f"{v:.{digits}g}") if math.isfinite(v) else None for v in values.tolist()]

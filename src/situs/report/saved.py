@@ -33,7 +33,7 @@ class Saved:
     @property
     def labels(self) -> tuple[str, ...]:
         """Device names as people see them; virtual ones say so."""
-        return tuple(device.label for device in self.problem.cluster.devices)
+        return self.problem.cluster.labels
 
     @property
     def record(self) -> dict[str, Any]:

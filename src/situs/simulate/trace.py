@@ -24,7 +24,7 @@ def trace_events(timeline: Timeline) -> list[dict[str, Any]]:
     Source: "Trace Event Format", the Chromium project's document of the format.
     """
     problem, graph = timeline.problem, timeline.problem.graph
-    labels = [device.label for device in problem.cluster.devices]
+    labels = problem.cluster.labels
     events: list[dict[str, Any]] = [
         _meta("process_name", _DEVICES, 0, f"{graph.name}: devices (simulated)"),
         _meta("process_name", _LINKS, 0, f"{graph.name}: links (simulated)"),

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from situs.core import Objective, Pipeline, Problem, RealClock, Result, Stop
-from situs.errors import ParameterError, Status
+from situs.errors import ParameterError
 from situs.graph.arrays import Floats, Ints, Longs
-from situs.placers.candidates import best_of
+from situs.placers.candidates import best_of, with_bound
 from situs.placers.exact._ideal_kernels import split
 from situs.placers.exact.stages import (
     Ideals,
@@ -63,8 +63,7 @@ class Contiguous:
         self, problem: Problem, objective: Objective, stop: Stop, rng: np.random.Generator
     ) -> Result:
         """Search along one order, then along all; value the answer."""
-        clock = RealClock()
-        started_s = clock.now()
+        started_s = RealClock().now()
         best = best_split(problem, self.max_ideals)
         candidates = [*best.assignments, *(assignment for _, assignment in problem.uniform())]
         orders = f"over {best.ideals} ideals" if best.exact else "along one topological order"
@@ -74,14 +73,8 @@ class Contiguous:
         if result.placement is None:
             return replace(result, detail=why_infeasible(problem) or "no split that was tried fits")
         proof = f"; ordered splits take at least {best.bound_s:.6g} s" if best.exact else ""
-        bound_s = min(bound(problem).seconds, result.seconds)
-        return replace(
-            result,
-            status=Status.OPTIMAL if result.seconds <= bound_s * (1 + 1e-9) else Status.STOPPED,
-            bound_s=bound_s,
-            detail=f"best contiguous split {orders}{proof}",
-            elapsed_s=clock.now() - started_s,
-        )
+        bounded = with_bound(result, bound(problem).seconds, started_s)
+        return replace(bounded, detail=f"best contiguous split {orders}{proof}")
 
 
 @dataclass(frozen=True, eq=False)

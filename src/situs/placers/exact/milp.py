@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from situs.core import Dataflow, Objective, Pipeline, Problem, RealClock, Result, Stop, seconds_left
-from situs.errors import ParameterError, Status
+from situs.errors import ParameterError
 from situs.graph.arrays import Floats, Ints
-from situs.placers.candidates import best_of
+from situs.placers.candidates import best_of, with_bound
 from situs.placers.exact.rows import Rows
 from situs.placers.limits import why_infeasible
 from situs.placers.parameters import parameter_texts
@@ -78,13 +78,7 @@ class MILP:
         )
         if result.placement is None:
             return replace(result, detail=why_infeasible(problem) or "no answer keeps the limits")
-        closed = result.seconds - bound_s <= max(self.gap, 1e-9) * result.seconds
-        return replace(
-            result,
-            status=Status.OPTIMAL if closed else Status.STOPPED,
-            bound_s=min(bound_s, result.seconds),
-            elapsed_s=clock.now() - started_s,
-        )
+        return with_bound(result, bound_s, started_s, self.gap)
 
 
 def _solve(

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from situs.core import Clock, Objective, Offload, Problem, RealClock, Result, Stop, seconds_left
-from situs.errors import ParameterError, Status
+from situs.errors import ParameterError
 from situs.graph.arrays import Bools, Ints
-from situs.placers.candidates import best_of
+from situs.placers.candidates import best_of, with_bound
 from situs.placers.exact.calls import OffloadArrays
 from situs.placers.exact.offload_ideals import given_ops, offload_ideals
 from situs.placers.exact.offload_search import OffloadSearch
@@ -82,10 +82,7 @@ class OffloadCalls:
         )
         if answer is None or not result.status.found:
             return result
-        low_s = min(answer.bound_s, result.seconds)
-        closed = result.seconds - low_s <= 1e-9 * result.seconds
-        status = Status.OPTIMAL if closed else Status.STOPPED
-        return replace(result, status=status, bound_s=low_s, detail=answer.detail)
+        return replace(with_bound(result, answer.bound_s, started_s), detail=answer.detail)
 
 
 @dataclass(frozen=True, slots=True)

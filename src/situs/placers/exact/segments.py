@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from situs.core import Objective, Pipeline, Problem, RealClock, Result, Sequential, Stop
-from situs.errors import ParameterError, Status
-from situs.graph.arrays import Floats, Ints
-from situs.placers.candidates import best_of
+from situs.errors import ParameterError
+from situs.graph.arrays import Ints
+from situs.placers.candidates import best_of, with_bound
 from situs.placers.exact._segment_kernels import segment_split
 from situs.placers.limits import why_infeasible
 from situs.placers.parameters import parameter_texts
@@ -59,8 +59,7 @@ class Segments:
         self, problem: Problem, objective: Objective, stop: Stop, rng: np.random.Generator
     ) -> Result:
         """Split for every device of the spread-out unit; value the answers and uniform ones."""
-        clock = RealClock()
-        started_s = clock.now()
+        started_s = RealClock().now()
         spread = _spread(problem)
         fixed = [-1] if not len(spread) else _distinct(problem)
         found = [a for d in fixed if (a := _split(problem, spread, d)) is not None]
@@ -70,14 +69,8 @@ class Segments:
         )
         if result.placement is None:
             return replace(result, detail=why_infeasible(problem) or "no split of the order fits")
-        bound_s = min(bound(problem).seconds, result.seconds)
-        return replace(
-            result,
-            status=Status.OPTIMAL if result.seconds <= bound_s * (1 + 1e-9) else Status.STOPPED,
-            bound_s=bound_s,
-            detail="best split of one order",
-            elapsed_s=clock.now() - started_s,
-        )
+        bounded = with_bound(result, bound(problem).seconds, started_s)
+        return replace(bounded, detail="best split of one order")
 
 
 def _spread(problem: Problem) -> Ints:
@@ -121,7 +114,7 @@ def _split(problem: Problem, spread: Ints, fixed: int) -> Ints | None:
         else np.ones(d)
     )
     base_s, room = np.zeros(d), problem.memory_bytes.copy()
-    unit_bytes = _unit_bytes(problem)
+    unit_bytes = problem.unit_constant_bytes
     if fixed >= 0:
         base_s[fixed] = problem.unit_seconds[spread[0], fixed] / streams[fixed]
         room[fixed] -= unit_bytes[spread[0]]
@@ -175,14 +168,3 @@ def _split(problem: Problem, spread: Ints, fixed: int) -> Ints | None:
         device[(node >= begin) & (node < at)] = last
         at, mask, last = begin, code // d % masks, code % d
     return device
-
-
-def _unit_bytes(problem: Problem) -> Floats:
-    """``float64[U]`` constants of each unit, each once in a unit."""
-    graph = problem.graph
-    rows = np.repeat(np.arange(len(graph.constant_bytes)), np.diff(graph.reader_offsets))
-    pairs = np.unique(np.stack([rows, problem.units[graph.reader_ops]], axis=1), axis=0)
-    total = np.zeros(problem.num_units)
-    if len(pairs):
-        np.add.at(total, pairs[:, 1], graph.constant_bytes[pairs[:, 0]])
-    return total

@@ -78,16 +78,16 @@ def pack(costs: Scheduling, chain: Ints) -> Ints:
     for c in np.argsort(-time.mean(axis=1), kind="stable"):
         units = np.unique(problem.units[members[c]])
         units = units[device[units] < 0]
-        size = costs.unit_bytes[units].sum()
+        size = costs.problem.unit_constant_bytes[units].sum()
         for d in np.argsort(load + time[c], kind="stable"):
             mine = units[problem.unit_allowed[units, d] & (device[units] < 0)]
             if size <= free[d] and len(mine):
                 device[mine] = d
                 load[d] += time[c, d]
-                free[d] -= costs.unit_bytes[mine].sum()
+                free[d] -= costs.problem.unit_constant_bytes[mine].sum()
         for u in units[device[units] < 0]:
             d = int(np.argmax(np.where(problem.unit_allowed[u], free, -np.inf)))
             device[u] = d
-            free[d] -= costs.unit_bytes[u]
+            free[d] -= costs.problem.unit_constant_bytes[u]
     assignment: Ints = device[problem.units]
     return assignment

@@ -37,7 +37,7 @@ class MemoryTopo:
         costs = Scheduling(problem)
         seconds = np.where(np.isfinite(problem.unit_seconds), problem.unit_seconds, 0.0)
         by_time = seconds.sum(axis=1) / np.maximum((seconds > 0).sum(axis=1), 1)
-        candidates = [fill(costs, costs.unit_bytes), fill(costs, by_time)]
+        candidates = [fill(costs, costs.problem.unit_constant_bytes), fill(costs, by_time)]
         return costs.best(objective, candidates, self.name, parameter_texts(self), started_s)
 
 
@@ -49,18 +49,19 @@ def fill(costs: Scheduling, weight: Floats) -> Ints:
     free = problem.memory_bytes.copy()
     device = np.zeros(problem.num_units, dtype=np.int32)
     current = 0
+    held = problem.unit_constant_bytes
     for u in range(problem.num_units):
         while current + 1 < problem.num_devices and (
-            taken[current] + weight[u] > share or free[current] < costs.unit_bytes[u]
+            taken[current] + weight[u] > share or free[current] < held[u]
         ):
             current += 1
         allowed = problem.unit_allowed[u]
-        roomy = allowed & (free >= costs.unit_bytes[u])
+        roomy = allowed & (free >= held[u])
         usable = np.flatnonzero(roomy if roomy.any() else allowed)
         later = usable[usable >= current]
         d = int(later[0] if len(later) else usable[-1])
         device[u] = d
         taken[d] += weight[u]
-        free[d] -= costs.unit_bytes[u]
+        free[d] -= held[u]
     assignment: Ints = device[problem.units]
     return assignment

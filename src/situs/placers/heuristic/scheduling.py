@@ -42,22 +42,6 @@ class Scheduling:
         latency, per_byte = costs.link_latency_s[off].mean(), costs.link_s_per_byte[off].mean()
         return frozen(latency + costs.transfer_size * per_byte, np.float64)
 
-    @cached_property
-    def unit_bytes(self) -> Floats:
-        """``float64[U]`` bytes of the constants of each unit, one that is read twice counted once.
-
-        A constant shared by several units counts at each: an upper bound, so that what fits here
-        fits.
-        """
-        graph = self.problem.graph
-        units = self.problem.units
-        rows = np.repeat(np.arange(len(graph.constant_bytes)), np.diff(graph.reader_offsets))
-        pairs = np.unique(np.stack([rows, units[graph.reader_ops]], axis=1), axis=0)
-        total = np.bincount(
-            pairs[:, 1], weights=graph.constant_bytes[pairs[:, 0]], minlength=self.problem.num_units
-        )
-        return frozen(total, np.float64)
-
     @property
     def _forward(self) -> tuple[Ints, Ints, Ints]:
         graph = self.problem.graph
@@ -73,7 +57,7 @@ class Scheduling:
             problem.graph.tensor_producer,
             problem.units,
             problem.unit_allowed,
-            self.unit_bytes,
+            self.problem.unit_constant_bytes,
             self.seconds,
             costs.transfer_size,
             costs.link_latency_s,

@@ -39,17 +39,12 @@ def node_costs(problem: Problem, nodes: NodeGraph) -> NodeCosts:
     """Costs of the nodes of a problem."""
     graph, costs = problem.graph, problem.costs
     seconds = np.where(nodes.allowed, node_seconds(problem, nodes), 0.0)
-    producer = nodes.node[graph.tensor_producer[graph.edge_tensor]].astype(np.int64)
-    reader = nodes.node[graph.consumer_ops].astype(np.int64)
-    # A tensor that several ops of one node read is moved to it once.
-    crossing = np.flatnonzero(producer != reader)
-    key = graph.edge_tensor[crossing].astype(np.int64) * nodes.num_nodes + reader[crossing]
-    _, once = np.unique(key, return_index=True)
-    edge = producer[crossing[once]] * nodes.num_nodes + reader[crossing[once]]
+    tensors, readers = graph.cut(nodes.node)
+    producers = nodes.node[graph.tensor_producer[tensors]].astype(np.int64)
+    edge = producers * nodes.num_nodes + readers
     of_edge = nodes.source.astype(np.int64) * nodes.num_nodes + nodes.target
     size = np.zeros(len(of_edge))
-    sizes = costs.transfer_size[graph.edge_tensor[crossing[once]]]
-    np.add.at(size, np.searchsorted(of_edge, edge), sizes)
+    np.add.at(size, np.searchsorted(of_edge, edge), costs.transfer_size[tensors])
     finite = np.where(np.isfinite(costs.link_latency_s), costs.link_latency_s, 0.0)
     able = nodes.allowed
     fastest = np.where(able, seconds, np.inf).min(axis=1)
