@@ -1,4 +1,4 @@
-"""Hill climbing from a random start: the simplest search that uses what it was told."""
+"""Hill climbing: the simplest search that uses what it was told."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from situs.core import Problem
 from situs.graph.arrays import Floats, Ints, frozen
 from situs.placers.learned.dice import restored, state_of
-from situs.placers.learned.learner import Arrays, Episode, Learner, valued
+from situs.placers.learned.learner import Arrays, Episode, Learner, best_of
 from situs.placers.learned.random_search import By, random_units
 from situs.placers.learned.trained import Trained
 
@@ -19,6 +19,8 @@ from situs.placers.learned.trained import Trained
 @dataclass(frozen=True, slots=True)
 class HillClimbing(Trained):
     """Moves one op, or one run of ops, to another device, and keeps what is not worse.
+
+    Starts from the best uniform placement.
 
     Attributes:
         episodes: See ``Trained``; patience and checkpoint too. 2,000 moves by default.
@@ -45,6 +47,12 @@ class _Climber:
         self._seconds = math.inf
         self._asked: Ints | None = None
 
+    def begin(self, assignments: Ints, seconds: Floats) -> None:
+        first = np.unique(self._problem.units, return_index=True)[1]
+        best, best_s = best_of(seconds)
+        if best_s < self._seconds:
+            self._units, self._seconds = frozen(assignments[best, first], np.int32), best_s
+
     def ask(self, count: int) -> Ints:
         if self._asked is None:
             if self._units is None:
@@ -68,10 +76,9 @@ class _Climber:
 
     def tell(self, seconds: Floats) -> Episode:
         assert self._asked is not None, "ask before tell"
-        known = np.where(valued(seconds), seconds, np.inf)
-        best = int(np.argmin(known))
-        if self._units is None or known[best] <= self._seconds:
-            self._units, self._seconds = self._asked[best].copy(), float(known[best])
+        best, best_s = best_of(seconds)
+        if self._units is None or best_s <= self._seconds:
+            self._units, self._seconds = self._asked[best].copy(), best_s
         self._asked = None
         self._episode += 1
         return Episode.of(self._episode, seconds)

@@ -16,6 +16,13 @@ from situs.graph.arrays import Bools, Floats, Ints
 Arrays = dict[str, NDArray[np.generic]]
 
 
+def best_of(seconds: Floats) -> tuple[int, float]:
+    """Row of the least value and that value, s; inf if nothing has a value."""
+    known = np.where(valued(seconds), seconds, np.inf)
+    row = int(np.argmin(known))
+    return row, float(known[row])
+
+
 def valued(seconds: Floats) -> Bools:
     """``bool[K]`` the placement has a value; a failed one has none, and is no reward."""
     return np.isfinite(seconds)
@@ -55,6 +62,10 @@ class Episode:
 
 class Learner(Protocol):
     """Asks for placements, is told what they are worth, and asks better ones."""
+
+    def begin(self, assignments: Ints, seconds: Floats) -> None:
+        """Take note of ``int32[K, N]`` placements that were valued before the first episode."""
+        ...
 
     def ask(self, count: int) -> Ints:
         """The next ``int32[count, N]`` placements to value; the same until ``tell`` answers."""

@@ -37,6 +37,13 @@ class NodeGraph:
         """Number of devices ``D``."""
         return int(self.allowed.shape[1])
 
+    def devices_of(self, assignment: Ints, fastest: Ints) -> Ints:
+        """``int32[V]`` devices from ``int32[N]`` of ops; ``fastest`` where a node bars its own."""
+        first = np.unique(self.node, return_index=True)[1]
+        devices = assignment[first]
+        able = self.allowed[np.arange(self.num_nodes), devices]
+        return frozen(np.where(able, devices, fastest), np.int32)
+
 
 def quotient(label: Ints, source: Ints, target: Ints) -> tuple[Ints, Ints]:
     """Distinct edges between different labels, sorted by (source, target)."""
@@ -53,6 +60,12 @@ def node_seconds(problem: Problem, nodes: NodeGraph) -> Floats:
     seconds = np.zeros((nodes.num_nodes, nodes.num_devices))
     np.add.at(seconds, nodes.node, np.where(problem.allowed, problem.costs.seconds, 0.0))
     return seconds
+
+
+def fastest_devices(problem: Problem, nodes: NodeGraph) -> Ints:
+    """``int32[V]`` the device that runs each node fastest of those that may."""
+    seconds = np.where(nodes.allowed, node_seconds(problem, nodes), np.inf)
+    return frozen(np.argmin(seconds, axis=1), np.int32)
 
 
 def coarsen(problem: Problem) -> NodeGraph:

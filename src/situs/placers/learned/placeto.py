@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int64
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from situs.core import Problem
+from situs.errors import ParameterError
 from situs.graph.arrays import Floats, Ints
 from situs.placers.learned.distributions import draw_one, entropy, log_chances
-from situs.placers.learned.learner import Arrays, Episode, Learner, valued
+from situs.placers.learned.learner import Arrays, Episode, Learner, best_of
 from situs.placers.learned.network import as_indices
 from situs.placers.learned.node_costs import features_with_paths, node_costs, topological_rank
-from situs.placers.learned.nodes import NodeGraph, coarsen
+from situs.placers.learned.nodes import NodeGraph, coarsen, fastest_devices
 from situs.placers.learned.policy_gradient import Gradient, mlp
 from situs.placers.learned.trainee import Trainee, one_thread
 
@@ -35,21 +37,29 @@ class Placeto(Gradient):
 
     Attributes:
         episodes: See ``Gradient``; the other options too. Here an episode is a round of ask and
-            tell; one visit of all nodes takes as many placements as there are nodes.
+            tell; a visit of all nodes takes as many placements as nodes change their device.
         discount: Weight of later changes of latency.
+        changes: Nodes that an untrained policy places elsewhere in a visit, about; > 0.
 
     Source: Addanki et al., "Placeto: Learning generalizable device placement algorithms for
     distributed machine learning", NeurIPS 2019, arXiv 1906.08879.
     Differs: The reward of a step is the change of log-latency; a visit begins with the best
-    placement so far, the first with a random one; nodes of the co-location coarsening; all features
-    of the nodes are shown, not run time and output size alone; one optimiser step per visit
-    (``passes`` and ``clip`` are not used).
+    placement so far, at first the best uniform one; the policy leans to the device that a node has,
+    and a step that keeps it costs no evaluation; nodes of the co-location coarsening; all features
+    of the nodes are shown, not run time and output size alone; one optimiser step per 64 nodes of
+    a visit (``passes`` and ``clip`` are not used).
     """
 
     name: ClassVar[str] = "placeto"
     shares: ClassVar[tuple[str, ...]] = (*Gradient.shares, "discount")
     hidden: int = 32
     discount: float = 0.9
+    changes: float = 3.0
+
+    def __post_init__(self) -> None:
+        Gradient.__post_init__(self)
+        if not self.changes > 0:
+            raise ParameterError(f"placeto: changes must be > 0, got {self.changes}")
 
     def supports(self, problem: Problem) -> str | None:
         """Graphs of up to 4,000 nodes after coarsening."""
@@ -67,15 +77,18 @@ class Placeto(Gradient):
         fixed = torch.from_numpy(features_with_paths(problem, nodes, costs))
         devices = problem.num_devices
         width = fixed.shape[1] + devices + _FLAGS
-        trainee = Trainee.create(lambda: Reviser(width, devices, self.hidden), self.lr, seed)
-        return _Visitor(nodes, fixed, trainee, self)
+        keep = math.log(max(1.0, nodes.num_nodes / self.changes - 1))
+        trainee = Trainee.create(lambda: Reviser(width, devices, self.hidden, keep), self.lr, seed)
+        return _Visitor(nodes, fixed, fastest_devices(problem, nodes), trainee, self)
 
 
 class Reviser(nn.Module):
     """Messages up and down the graph, summaries of its parts, and a policy for one node."""
 
-    def __init__(self, features: int, devices: int, hidden: int) -> None:
+    def __init__(self, features: int, devices: int, hidden: int, keep: float) -> None:
         super().__init__()
+        # What speaks for the device that a node has.
+        self.keep = nn.Parameter(torch.tensor(keep))
         self.inward = mlp(features, hidden, hidden)
         self.down, self.up = nn.Linear(hidden, hidden), nn.Linear(hidden, hidden)
         self.part = mlp(2 * hidden, hidden, hidden)
@@ -104,82 +117,120 @@ class Reviser(nn.Module):
         return result
 
 
+@dataclass(eq=False)
+class _Visit:
+    """One pass over all nodes, in devices of nodes.
+
+    Attributes:
+        start: ``int32[V]`` placement that it begins with.
+        start_s: Its value, s; NaN until it is known, and if it could not be valued.
+        actions: Device of each node that was visited.
+        rows: For each of them, the asked placement that its value is that of; -1 = the node kept
+            its device, and the value is that of the step before. Of this round's steps only.
+        values: Value after each step that was told, s.
+    """
+
+    start: Ints
+    start_s: float
+    start_row: int = -1
+    actions: list[int] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+
+    def current(self, order: NDArray[np.integer]) -> Ints:
+        """``int32[V]`` placement after the last step."""
+        placed = self.start.copy()
+        placed[order[: len(self.actions)]] = self.actions
+        return placed
+
+    def told(self, seconds: Floats) -> None:
+        """Fill in the values of this round's steps."""
+        if self.start_row >= 0:
+            self.start_s, self.start_row = float(seconds[self.start_row]), -1
+        for row in self.rows:
+            last = self.values[-1] if self.values else self.start_s
+            self.values.append(last if row < 0 else float(seconds[row]))
+        self.rows = []
+
+
 class _Visitor:
-    """The MDP, its pending visit, and the learning at the end of each visit."""
+    """The MDP, its pending visits, and the learning at the end of each."""
 
     def __init__(
         self,
         nodes: NodeGraph,
         fixed: Float[Tensor, "V F"],
+        fastest: Ints,
         trainee: Trainee[Reviser],
         how: Placeto,
     ) -> None:
         self._nodes, self._fixed, self._trainee, self._how = nodes, fixed, trainee, how
+        self._fastest = fastest
         self._source, self._target = as_indices(nodes.source), as_indices(nodes.target)
         self._allowed = torch.from_numpy(nodes.allowed.copy())
         self._rank = topological_rank(nodes)
         self._order = np.argsort(self._rank, kind="stable")
         self._parts = _parts(nodes)
-        count = nodes.num_nodes
-        self._baseline = np.full(count, np.nan)
-        self._episode, self._visits = 0, 0
+        self._baseline = np.full(nodes.num_nodes, np.nan)
+        self._episode, self._learned = 0, 0
         self._best: Ints | None = None
         self._best_s = math.inf
-        self._start: Ints | None = None
-        self._start_s = math.nan
-        self._actions: list[int] = []
-        self._values: list[float] = []
+        self._visits: list[_Visit] = []
         self._asked: Ints | None = None
-        # For every asked row, the step of a visit that it is; -1 = a start.
-        self._steps: list[int] = []
+
+    def begin(self, assignments: Ints, seconds: Floats) -> None:
+        """The first visit begins with the best of them."""
+        row, best_s = best_of(seconds)
+        if best_s < self._best_s:
+            self._best = self._nodes.devices_of(assignments[row], self._fastest)
+            self._best_s = best_s
 
     def ask(self, count: int) -> Ints:
-        """The next placements of the visit, each after one more node was placed again."""
+        """The next placements of the visit, each after one more node changed its device.
+
+        Where a visit ends inside the round, another one begins with what was best before it.
+        """
         if self._asked is None:
             rows: list[Ints] = []
-            self._steps = []
             with one_thread(), torch.no_grad():
-                if self._start is None:
-                    self._start = self._random()
-                    rows.append(self._start.copy())
-                    self._steps.append(-1)
-                current = self._current()
-                step = len(self._actions)
-                while len(rows) < count and step < self._nodes.num_nodes:
-                    current = self._replaced(current, step)
-                    self._actions.append(int(current[self._order[step]]))
-                    self._steps.append(step)
-                    rows.append(current)
-                    step += 1
                 while len(rows) < count:
-                    # The visit ends inside this round: what is left is one node of its end
-                    # drawn again, as in a visit that goes on.
-                    any_step = torch.randint(self._nodes.num_nodes, (1,), generator=self._generator)
-                    rows.append(self._replaced(current, int(any_step)))
-                    self._steps.append(self._nodes.num_nodes)
+                    if not self._visits or self._ended(self._visits[-1]):
+                        self._visits.append(self._begun(rows))
+                    else:
+                        self._go_on(self._visits[-1], rows)
             self._asked = np.stack(rows).astype(np.int32)
         return self._asked[:, self._nodes.node]
 
-    @property
-    def _generator(self) -> torch.Generator:
-        return self._trainee.generator
+    def _ended(self, visit: _Visit) -> bool:
+        return len(visit.actions) == self._nodes.num_nodes
 
-    def _random(self) -> Ints:
-        drawn = draw_one(self._allowed.float().log(), self._generator)
-        return drawn.numpy().astype(np.int32)
+    def _begun(self, rows: list[Ints]) -> _Visit:
+        if self._best is not None:
+            return _Visit(self._best, self._best_s)
+        drawn = draw_one(self._allowed.float().log(), self._trainee.generator)
+        start = drawn.numpy().astype(np.int32)
+        rows.append(start)
+        return _Visit(start, math.nan, len(rows) - 1)
 
-    def _current(self) -> Ints:
-        assert self._start is not None
-        current = self._start.copy()
-        current[self._order[: len(self._actions)]] = self._actions
-        return current
-
-    def _replaced(self, current: Ints, step: int) -> Ints:
-        """The placement with the node of one step drawn again by the policy."""
-        log = self._scores(current[None], np.array([step], dtype=np.int32))
-        moved = current.copy()
-        moved[self._order[step]] = int(draw_one(log, self._generator))
-        return moved
+    def _go_on(self, visit: _Visit, rows: list[Ints]) -> None:
+        """Up to the next change, or the end; a visit without a change has its end valued again."""
+        current, first = visit.current(self._order), len(visit.actions)
+        steps = np.arange(first, min(first + _STEPS_AT_ONCE, len(self._order)), dtype=np.int32)
+        shown = np.repeat(current[None], len(steps), axis=0)
+        drawn = draw_one(self._scores(shown, steps), self._trainee.generator).numpy()
+        changed = np.flatnonzero(drawn != current[self._order[steps]])
+        kept = int(changed[0]) if len(changed) else len(steps)
+        visit.actions += drawn[:kept].tolist()
+        visit.rows += [-1] * kept
+        if len(changed):
+            device = int(drawn[kept])
+            current[self._order[steps[kept]]] = device
+            visit.actions.append(device)
+            visit.rows.append(len(rows))
+            rows.append(current)
+        elif self._ended(visit) and np.array_equal(current, visit.start):
+            visit.rows[-1] = len(rows)
+            rows.append(current)
 
     def _scores(self, placements: Ints, steps: Ints) -> Float[Tensor, "B D"]:
         count = len(steps)
@@ -194,34 +245,29 @@ class _Visitor:
         features = torch.cat([shown, placed, flags], dim=2)
         parts = self._parts[:, current].transpose(0, 1)
         scores = self._trainee.network(features, self._source, self._target, current, parts)
-        return log_chances(scores, self._allowed[current])
+        kept = self._trainee.network.keep * placed[rows, current]
+        return log_chances(scores + kept, self._allowed[current])
 
     def tell(self, seconds: Floats) -> Episode:
-        """Keep the values of the visit, and learn once it has ended."""
+        """Keep the values of the visits, and learn from those that have ended."""
         assert self._asked is not None, "ask before tell"
         asked, self._asked = self._asked, None
         self._episode += 1
-        known = np.where(valued(seconds), seconds, np.inf)
-        best = int(np.argmin(known))
-        if known[best] < self._best_s:
-            self._best, self._best_s = asked[best].copy(), float(known[best])
-        for step, value in zip(self._steps, seconds, strict=True):
-            if step < 0:
-                self._start_s = float(value)
-            elif step < self._nodes.num_nodes:
-                self._values.append(float(value))
-        figures: dict[str, float] = {"visits": float(self._visits)}
-        if len(self._values) == self._nodes.num_nodes:
-            figures |= self._learn()
-            self._visits += 1
-            self._start, self._start_s = self._best, self._best_s
-            self._actions, self._values = [], []
+        best, best_s = best_of(seconds)
+        if best_s < self._best_s:
+            self._best, self._best_s = asked[best].copy(), best_s
+        figures: dict[str, float] = {"visits": float(self._learned)}
+        for visit in self._visits:
+            visit.told(seconds)
+            if self._ended(visit):
+                figures |= self._learn(visit)
+                self._learned += 1
+        self._visits = [v for v in self._visits if not self._ended(v)]
         return Episode.of(self._episode, seconds, figures)
 
-    def _learn(self) -> dict[str, float]:
-        assert self._start is not None
+    def _learn(self, visit: _Visit) -> dict[str, float]:
         count = self._nodes.num_nodes
-        before = np.concatenate([[self._start_s], self._values])
+        before = np.concatenate([[visit.start_s], visit.values])
         # A step whose placement could not be valued changes nothing, and is not learned from.
         good = np.isfinite(before)
         filled = np.log(np.where(good, before, 1.0))
@@ -241,16 +287,16 @@ class _Visitor:
         advantage = (returns - self._baseline) / (returns.std() + 1e-6)
         self._baseline += _BASELINE_RATE * (returns - self._baseline)
         advantage = np.clip(advantage, -3.0, 3.0) * good[1:]
-        rows = np.repeat(self._start[None], count, axis=0)
+        rows = np.repeat(visit.start[None], count, axis=0)
         for k in range(1, count):
-            rows[k:, self._order[k - 1]] = self._actions[k - 1]
-        bonus = self._how.entropy_at(self._visits)
+            rows[k:, self._order[k - 1]] = visit.actions[k - 1]
+        bonus = self._how.entropy_at(self._learned)
         figures: dict[str, float] = {}
         with one_thread():
             for first in range(0, count, _STEPS_AT_ONCE):
                 steps = np.arange(first, min(first + _STEPS_AT_ONCE, count), dtype=np.int32)
                 log = self._scores(rows[steps], steps)
-                chosen = torch.tensor([self._actions[k] for k in steps])
+                chosen = torch.tensor([visit.actions[k] for k in steps])
                 of = log[torch.arange(len(steps)), chosen]
                 gain = (of * torch.from_numpy(advantage[steps].astype(np.float32))).mean()
                 spread = entropy(log)
@@ -263,19 +309,20 @@ class _Visitor:
         saved = self._trainee.arrays() | {"baseline": self._baseline.copy()}
         if self._best is not None:
             saved["best"] = self._best.copy()
-        if self._start is not None:
-            saved["start"] = self._start.copy()
-        saved["actions"] = np.array(self._actions, dtype=np.int64)
-        saved["values"] = np.array(self._values, dtype=np.float64)
+        # Between tell and ask at most one visit is open.
+        for visit in self._visits:
+            saved["start"] = visit.start.copy()
+            saved["actions"] = np.array(visit.actions, dtype=np.int64)
+            saved["values"] = np.array(visit.values, dtype=np.float64)
         return saved
 
     def scalars(self) -> dict[str, Any]:
         """See ``Learner``."""
         return {
             "episode": self._episode,
-            "visits": self._visits,
+            "learned": self._learned,
             "best_s": self._best_s,
-            "start_s": self._start_s,
+            "start_s": self._visits[0].start_s if self._visits else math.nan,
         }
 
     def restore(self, arrays: Arrays, scalars: dict[str, Any]) -> None:
@@ -283,11 +330,13 @@ class _Visitor:
         self._trainee.restore(arrays)
         self._baseline = arrays["baseline"].astype(np.float64)
         self._best = arrays["best"].astype(np.int32) if "best" in arrays else None
-        self._start = arrays["start"].astype(np.int32) if "start" in arrays else None
-        self._actions = arrays["actions"].tolist()
-        self._values = arrays["values"].tolist()
-        self._episode, self._visits = scalars["episode"], scalars["visits"]
-        self._best_s, self._start_s = scalars["best_s"], scalars["start_s"]
+        self._visits = []
+        if "start" in arrays:
+            visit = _Visit(arrays["start"].astype(np.int32), scalars["start_s"])
+            visit.actions, visit.values = arrays["actions"].tolist(), arrays["values"].tolist()
+            self._visits.append(visit)
+        self._episode, self._learned = scalars["episode"], scalars["learned"]
+        self._best_s = scalars["best_s"]
         self._asked = None
 
 

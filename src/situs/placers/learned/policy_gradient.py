@@ -110,6 +110,9 @@ class PolicyGradient:
         self._baseline = Baseline()
         self._drawn: Drawn | None = None
 
+    def begin(self, assignments: Ints, seconds: Floats) -> None:
+        """Only what the policy drew itself can be learned from."""
+
     def ask(self, count: int) -> Ints:
         """Samples of the policy."""
         if self._drawn is None:

@@ -58,6 +58,10 @@ class ProximalLearner:
         self._baseline = Baseline()
         self._round: _Round | None = None
 
+    def begin(self, assignments: Ints, seconds: Floats) -> None:
+        """The first best placement is one of those."""
+        self._best.offer(assignments, seconds)
+
     def ask(self, count: int) -> Ints:
         """Samples of the policy first, then guided moves."""
         if self._round is None:

@@ -57,6 +57,9 @@ class _Random:
         self._episode = 0
         self._asked: Ints | None = None
 
+    def begin(self, assignments: Ints, seconds: Floats) -> None:
+        pass
+
     def ask(self, count: int) -> Ints:
         if self._asked is None:
             units = random_units(self._problem, self._by, count, self._rng)

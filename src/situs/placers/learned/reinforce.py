@@ -45,6 +45,9 @@ class Reinforce:
         self._entropy = 0.0
         self._groups = 0.0
 
+    def begin(self, assignments: Ints, seconds: Floats) -> None:
+        """The paper's learner knows its own samples only."""
+
     def ask(self, count: int) -> Ints:
         """One episode of ``count`` steps."""
         if self._asked is None:

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
 from situs.core import Problem
+from situs.errors import ParameterError
 from situs.placers.learned.distributions import draw, draw_one, entropy, log_chances
 from situs.placers.learned.features import ALL, node_features
 from situs.placers.learned.learner import Learner
@@ -28,18 +29,28 @@ class RNN(Gradient):
 
     Attributes:
         episodes: See ``Gradient``; the other options too.
+        sharpness: Factor on the grouper's scores; > 0. Alike nodes begin in one group, and not in
+            another one in every sample, so that a group's device has a value to be learned.
         groups: Most groups (256 in the paper); memory and time grow with it, not with the graph.
 
     Source: Mirhoseini et al., "A hierarchical model for device placement", ICLR 2018; the placer
     after Mirhoseini et al., "Device placement optimization with reinforcement learning", ICML 2017.
     Differs: 16 groups, for graphs of some hundred ops; nodes of the co-location coarsening, with
     costs among their features; reward is the log-latency; a node that a group's device bars takes
-    its fastest allowed device; clipped steps reuse the samples (``passes=1``: as in the paper).
+    its fastest allowed device; sharp groups from the start; clipped steps reuse the samples
+    (``passes=1``: as in the paper).
     """
 
     name: ClassVar[str] = "rnn"
     at_least_one: ClassVar[tuple[str, ...]] = (*Gradient.at_least_one, "groups")
     groups: int = 16
+    sharpness: float = 30.0
+    lr: float = 3e-3
+
+    def __post_init__(self) -> None:
+        Gradient.__post_init__(self)
+        if not self.sharpness > 0:
+            raise ParameterError(f"rnn: sharpness must be > 0, got {self.sharpness}")
 
     def learner(self, problem: Problem, seed: int) -> Learner:
         """See ``Trained``."""
@@ -50,7 +61,7 @@ class RNN(Gradient):
             return Hierarchical(width, problem.num_devices, self.hidden, self.groups)
 
         trainee = Trainee.create(build, self.lr, seed)
-        return PolicyGradient(trainee, Grouped(graph, trainee.network), self)
+        return PolicyGradient(trainee, Grouped(graph, trainee.network, self), self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,8 +106,8 @@ class Hierarchical(nn.Module):
 class Grouped:
     """A hierarchical policy on one problem."""
 
-    def __init__(self, graph: _Graph, network: Hierarchical) -> None:
-        self._graph, self._network = graph, network
+    def __init__(self, graph: _Graph, network: Hierarchical, how: RNN) -> None:
+        self._graph, self._network, self._how = graph, network, how
 
     def draw(self, count: int, generator: torch.Generator) -> Drawn:
         """See ``Sampler``."""
@@ -119,7 +130,8 @@ class Grouped:
         return torch.cat([of_nodes, of_devices], dim=1), spread
 
     def _grouping(self) -> Float[Tensor, "V M"]:
-        return torch.log_softmax(self._network.grouper(self._graph.features), dim=1)
+        scores = self._network.grouper(self._graph.features)
+        return torch.log_softmax(self._how.sharpness * scores, dim=1)
 
     def _embedded(self, group: Int64[Tensor, "K V"]) -> Float[Tensor, "K M F"]:
         """Mean features of the members, share of all edges to each group, and share of nodes."""

@@ -102,7 +102,8 @@ def train(
     run = _Training(problem, objective, standing)
     uniform = [assignment for _, assignment in problem.uniform()]
     if uniform and not run.standing.evaluations and not stop(Progress()):
-        run.value(np.stack(uniform))
+        starts = np.stack(uniform)
+        learner.begin(starts, run.value(starts))
     figures: dict[str, float] = {}
     reason = f"all {budget.episodes} episodes done"
     while run.standing.episodes < budget.episodes:
