@@ -34,9 +34,7 @@ def place_torch(
 ) -> None:
     """Map a configuration's modules to devices; print, and write the map where it is asked for."""
     limits = split_limits(max_memory)
-    for package in ("torch", "transformers", "accelerate"):
-        if find_spec(package) is None:
-            raise MissingExtraError(package, "torch")
+    require_torch()
     from situs.torch import Request, device_map
 
     loaded = load_meta(model)
@@ -64,6 +62,17 @@ def place_torch(
     if found.best is None:
         err.print(f"error: {found.detail}", markup=False, soft_wrap=True)
         raise typer.Exit(1)
+
+
+def require_torch() -> None:
+    """Say what to install where PyTorch or the libraries around it are missing.
+
+    Raises:
+        MissingExtraError: If one is.
+    """
+    for package in ("torch", "transformers", "accelerate"):
+        if find_spec(package) is None:
+            raise MissingExtraError(package, "torch")
 
 
 def split_limits(texts: Sequence[str]) -> dict[int | str, int | str]:
