@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 
 from situs.cli.output import out, print_json
-from situs.cli.place_torch import load_meta, require_torch
+from situs.cli.place_torch import require_torch
 from situs.core.placement_file import check_writable, write_text
 from situs.errors import ParameterError, PlacementError
 
@@ -30,9 +30,10 @@ def export_map(
         check_writable(output)
     mapped = read_map(path)
     require_torch()
+    from situs.importers.torch.configurations import load_configuration
     from situs.torch import llama_cpp_arguments, vllm_settings
 
-    loaded = load_meta(str(model))
+    loaded = load_configuration(model)
     if to == "llama.cpp":
         words = llama_cpp_arguments(loaded, mapped, main_device)
         environment: dict[str, str] = {}

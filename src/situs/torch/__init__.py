@@ -4,11 +4,13 @@ from situs.importers.torch.blocks import Blocks, Request, module_blocks
 from situs.importers.torch.ops import TorchImported, import_exported, import_module
 from situs.torch.device_map import DeviceMap, Prediction, device_map, map_blocks
 from situs.torch.memory import parse_memory
+from situs.torch.placing import OpPlacement, place_ops
 from situs.torch.serving import llama_cpp_arguments, vllm_settings
 
 __all__ = [
     "Blocks",
     "DeviceMap",
+    "OpPlacement",
     "Prediction",
     "Request",
     "TorchImported",
@@ -19,5 +21,6 @@ __all__ = [
     "map_blocks",
     "module_blocks",
     "parse_memory",
+    "place_ops",
     "vllm_settings",
 ]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from zipfile import is_zipfile
 
+import numpy as np
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
@@ -50,6 +53,21 @@ class Program:
     out_spec: TreeSpec | None = None
     flop: dict[str, float] = field(default_factory=dict)
 
+    def draw(self, rng: np.random.Generator) -> list[np.ndarray[Any, Any]]:
+        """An array per tensor input: normal floats, whole numbers 0 or 1, booleans."""
+        nodes = {node.name: node for node in self.module.graph.nodes}
+        drawn: list[np.ndarray[Any, Any]] = []
+        for value in (nodes[name].meta.get("val") for name in self.inputs):
+            if not isinstance(value, torch.Tensor):
+                continue
+            shape = shape_of(value)
+            if value.is_floating_point():
+                drawn.append(rng.standard_normal(shape).astype(np.float32))
+            else:
+                whole = np.bool_ if value.dtype is torch.bool else np.int64
+                drawn.append(rng.integers(0, 2, shape).astype(whole))
+        return drawn
+
 
 def storage_key(tensor: torch.Tensor) -> int:
     """Identity of a tensor's storage, on ``meta`` too; tied weights have the same."""
@@ -71,26 +89,38 @@ def export_module(
     """
     training = model.training
     model.eval()
-    try:
-        # What a model on meta makes without naming a device must be there too.
-        with torch.no_grad(), torch.device(_device(model)):
-            try:
-                program = torch.export.export(model, tuple(args), dict(kwargs or {}), strict=False)
-                return from_exported(program)
-            # Whatever a model's own code raises under export, torch.fx may still trace it.
-            except Exception as error:
-                why = _first_line(error)
-            try:
-                return _traced(model, tuple(args), dict(kwargs or {}), why)
-            except ModelError:
-                raise
-            except Exception as error:
-                raise ModelError(
-                    f"{type(model).__name__}: torch.export cannot take it ({why}), nor can "
-                    f"torch.fx ({_first_line(error)}); correct the model or its example inputs"
-                ) from error
-    finally:
-        model.train(training)
+    with _quiet():
+        try:
+            return _export(model, tuple(args), dict(kwargs or {}))
+        finally:
+            model.train(training)
+
+
+def _export(model: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
+    # What a model on meta makes without naming a device must be there too.
+    with torch.no_grad(), torch.device(_device(model)):
+        try:
+            return from_exported(torch.export.export(model, args, kwargs, strict=False))
+        # Whatever a model's own code raises under export, torch.fx may still trace it.
+        except Exception as error:
+            why = _first_line(error)
+        try:
+            return _traced(model, args, kwargs, why)
+        except ModelError:
+            raise
+        except Exception as error:
+            raise ModelError(
+                f"{type(model).__name__}: torch.export cannot take it ({why}), nor can "
+                f"torch.fx ({_first_line(error)}); correct the model or its example inputs"
+            ) from error
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without PyTorch's remark on its own copying of tree specs, which no user can act on."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*isinstance.treespec, LeafSpec.*", FutureWarning)
+        yield
 
 
 def load_exported(path: str | Path) -> Program:
@@ -104,7 +134,8 @@ def load_exported(path: str | Path) -> Program:
     if not Path(path).is_file() or not is_zipfile(path):
         raise ModelError(f"{path}: no file that torch.export.save wrote; export the model again")
     try:
-        return from_exported(torch.export.load(path))
+        with _quiet():
+            return from_exported(torch.export.load(path))
     except ModelError:
         raise
     # The archive's reader raises whatever its parts raise: all mean that the file is no good.
@@ -238,6 +269,27 @@ def _traced(
         {},
         flop=recorder.flop,
     )
+
+
+def extent(size: Any) -> int:
+    """A dimension as a number: of an open one, that of the example it was exported with.
+
+    Raises:
+        ModelError: If the example is not known.
+    """
+    if isinstance(size, torch.SymInt):
+        hint = size.node.hint
+        if hint is None:
+            raise ModelError(
+                f"dimension {size} is open and depends on the data; export with fixed shapes"
+            )
+        return int(hint)
+    return int(size)
+
+
+def shape_of(tensor: torch.Tensor) -> tuple[int, ...]:
+    """A tensor's shape, open dimensions as in the example."""
+    return tuple(extent(size) for size in tensor.shape)
 
 
 def tensors(value: Any) -> list[torch.Tensor]:

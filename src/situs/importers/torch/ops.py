@@ -14,8 +14,14 @@ from torch.utils._pytree import tree_leaves, tree_map
 from situs.errors import ModelError
 from situs.graph import Graph
 from situs.graph.build import OpSpec, build_graph
-from situs.importers.torch.exporting import Program, export_module, load_exported, storage_key
-from situs.importers.torch.work import bytes_of, estimate, node_flop, op_type, shape_of
+from situs.importers.torch.exporting import (
+    Program,
+    export_module,
+    load_exported,
+    shape_of,
+    storage_key,
+)
+from situs.importers.torch.work import bytes_of, estimate, node_flop, op_type
 
 DTYPES = {
     torch.float64: "f64",

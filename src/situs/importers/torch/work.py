@@ -9,9 +9,8 @@ import torch
 from torch.utils._pytree import tree_map
 from torch.utils.flop_counter import FlopCounterMode
 
-from situs.errors import ModelError
 from situs.importers.flop import OpShapes, op_flop
-from situs.importers.torch.exporting import tensors
+from situs.importers.torch.exporting import extent, shape_of, tensors
 
 _MOVES = (
     "_to_copy to clone contiguous copy cat concat stack view reshape flatten permute transpose "
@@ -51,27 +50,6 @@ NAMES: dict[str, str] = {
     "scaled_dot_product_attention": "ScaledDotProductAttention",
 }
 """Ops of PyTorch by the name under which ``importers.flop`` counts them."""
-
-
-def extent(size: Any) -> int:
-    """A dimension as a number: of an open one, that of the example it was exported with.
-
-    Raises:
-        ModelError: If the example is not known.
-    """
-    if isinstance(size, torch.SymInt):
-        hint = size.node.hint
-        if hint is None:
-            raise ModelError(
-                f"dimension {size} is open and depends on the data; export with fixed shapes"
-            )
-        return int(hint)
-    return int(size)
-
-
-def shape_of(tensor: torch.Tensor) -> tuple[int, ...]:
-    """A tensor's shape, open dimensions as in the example."""
-    return tuple(extent(size) for size in tensor.shape)
 
 
 def bytes_of(tensor: torch.Tensor) -> int:
