@@ -215,7 +215,7 @@ def main() -> int:
     rows: list[dict[str, Any]] = []
     imports: list[dict[str, Any]] = []
     print(
-        f"simulated on {options.machine}; prompt 512, 128 new tokens, batch 1; s, fit: fullest share"
+        f"simulated on {options.machine}; prompt 512, 128 new tokens, batch 1; in s, fit: a share"
     )
     print(f"{'model':<15}{'set-up':<17}{'count':<9}{'goal':<11}{'ours':>9}{'accel.':>10}"
           f"{'ratio':>7}{'gap %':>7}{'map s':>7}  remarks")  # fmt: skip
@@ -283,8 +283,8 @@ def main() -> int:
         theirs_fit = [r for r in some if r["accelerate_fits_by_weights"]]
         refused = [r for r in theirs_fit if r["ours_s"] is None]
         print(f"counting {counting}: {len(some)} rows; accelerate fits by weights in "
-              f"{len(theirs_fit)}, ours in {len(theirs_fit) - len(refused)} of those; refused with a "
-              f"proof: {sum(r['short_bytes'] > 0 for r in refused)} of {len(refused)}; "
+              f"{len(theirs_fit)}, ours in {len(theirs_fit) - len(refused)} of those; refused "
+              f"with a proof: {sum(r['short_bytes'] > 0 for r in refused)} of {len(refused)}; "
               f"ours fits in {sum(r['ours_s'] is not None for r in some)}")  # fmt: skip
     path = Path(__file__).parent / "results" / "device_maps.json"
     body = {
