@@ -43,8 +43,9 @@ def placed_by_llama_cpp(arguments: list[str], layers: int) -> list[str]:
     shares = [float(x) for x in given["--tensor-split"].split(",")]
     ends = [share / sum(shares) for share in accumulate(shares)]
     start = layers + 1 - count
+    names = [name.replace("CUDA", "cuda:") for name in given["--device"].split(",")]
     return [
-        "cpu" if k < start else f"cuda:{bisect_right(ends, (k - start) / count)}"
+        "cpu" if k < start else names[bisect_right(ends, (k - start) / count)]
         for k in range(layers + 1)
     ]
 
@@ -55,6 +56,12 @@ def test_llama_cpp_deals_layers_out_as_mapped(counts: tuple[int, ...]) -> None:
     arguments = llama_cpp_arguments(llama(), mapped(devices, head=devices[-1]))
     assert placed_by_llama_cpp(arguments, 8) == [*devices, devices[-1]]
     assert "--override-tensor" not in arguments
+
+
+def test_llama_cpp_takes_accelerators_in_the_maps_order() -> None:
+    devices = ["cuda:2"] * 3 + ["cuda:0"] * 5
+    arguments = llama_cpp_arguments(llama(), mapped(devices, head="cuda:0"))
+    assert placed_by_llama_cpp(arguments, 8) == [*devices, "cuda:0"]
 
 
 def test_llama_cpp_overrides_what_is_offloaded() -> None:
@@ -78,8 +85,7 @@ def test_vllm_stages() -> None:
 @pytest.mark.parametrize(
     ("tied", "layers", "embedding", "head", "llama_cpp", "vllm"),
     [
-        (False, ["cuda:1"] * 4 + ["cuda:0"] * 4, "cpu", "cuda:0", "in their order", "use"),
-        (False, ["cuda:0", "cuda:1"] * 4, "cuda:0", "cuda:1", "in their order", "several runs"),
+        (False, ["cuda:0", "cuda:1"] * 4, "cuda:0", "cuda:1", "consecutive layers", "several runs"),
         (False, ["cuda:0"] * 8, "cuda:0", "cpu", "output on the last", "uses cpu"),
         (False, ["cuda:0"] * 7 + ["disk"], "cuda:0", "cuda:0", "disk", "uses disk"),
         (False, ["cuda:0"] * 4 + ["cuda:1"] * 4, "cuda:1", "cuda:1", "", "embedding on the first"),

@@ -84,9 +84,9 @@ def llama_cpp_arguments(
 ) -> list[str]:
     """Arguments of ``llama-server`` and ``llama-cli`` that load each weight as the map says.
 
-    Layers run from the CPU's to the accelerators' in the order of their numbers:
-    ``--n-gpu-layers`` counts layers from the end, the output included, and ``--tensor-split``
-    deals them out: with whole numbers whose sum is that count, to each accelerator its number.
+    ``--n-gpu-layers`` counts layers, the output included, and ``--tensor-split`` deals them out to
+    the accelerators in the order of ``--device``: whole numbers whose sum is that count give each
+    accelerator its number.
     Layers that are kept on the CPU and run by the main accelerator are ``--override-tensor``
     (``-ot``, ``pattern=buffer``) on top: their cache is then on that accelerator, as in the map.
     The embedding is on the CPU unless it is overridden.
@@ -111,24 +111,22 @@ def llama_cpp_arguments(
     used = [parts.embedding, *parts.layers, parts.head]
     if DISK in used:
         raise PlacementError("llama.cpp cannot keep chosen layers on disk; map without disk")
-    accelerators = sorted({d for d in used if d != CPU}, key=_number)
-    if not accelerators:
+    if all(device == CPU for device in used):
         return ["--n-gpu-layers", "0"]
     if parts.head == CPU:
         raise PlacementError("llama.cpp puts the output on the last accelerator; it is on the CPU")
     main = main_device or next(d for d in mapped.values() if d not in OFFLOAD)
     # What accelerate keeps on the CPU runs on the main device; so does what is overridden.
     runs = [main if d == CPU else d for d in parts.layers] + [parts.head]
-    order = [device for device, _ in itertools.groupby(runs)]
-    if order != sorted(set(order), key=_number):
+    deal = [(device, len(list(run))) for device, run in itertools.groupby(runs)]
+    names = [device for device, _ in deal]
+    if len(set(names)) != len(names):
         raise PlacementError(
-            f"llama.cpp gives consecutive layers to accelerators in their order; here they go "
-            f"{', '.join(order)}"
+            f"llama.cpp gives each accelerator consecutive layers; here they go {', '.join(names)}"
         )
-    highest = _number(accelerators[-1])
-    split = [runs.count(f"cuda:{k}") for k in range(highest + 1)]
     arguments = ["--n-gpu-layers", str(len(runs)), "--split-mode", "layer"]
-    arguments += ["--tensor-split", ",".join(map(str, split))]
+    arguments += ["--device", ",".join(f"CUDA{_number(name)}" for name in names)]
+    arguments += ["--tensor-split", ",".join(str(count) for _, count in deal)]
     kept = [k for k, device in enumerate(parts.layers) if device == CPU]
     overrides = [rf"^blk\.({'|'.join(map(str, kept))})\.=CPU"] if kept else []
     if parts.embedding != CPU:
