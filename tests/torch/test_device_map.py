@@ -164,5 +164,7 @@ def test_sizes_and_misuse() -> None:
     for bad in ({"cuda:0": "lots"}, {}, {0: 1, "cuda:0": 1}, {"disk": "1GiB"}, {"cuda:0": -1}):
         with pytest.raises(ParameterError, match=r"max_memory|memory limit"):
             device_map(build("gpt2"), bad)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="one cpu, not cpu:1"):
+        device_map(build("gpt2"), {"cpu:1": "1GiB"})
     with pytest.raises(ParameterError, match="latency, throughput, fit"):
         device_map(build("gpt2"), {"cpu": "1GiB"}, objective="speed")  # type: ignore[arg-type]

@@ -12,12 +12,6 @@ from situs.importers.torch.inputs import prefill_inputs
 from situs.importers.torch.ops import TorchImported, import_module
 
 
-def is_configuration(path: str | Path) -> bool:
-    """Whether a path is a ``config.json``, or a folder with one."""
-    place = Path(path)
-    return place.name == "config.json" or (place / "config.json").is_file()
-
-
 def load_configuration(path: str | Path) -> torch.nn.Module:
     """The model of a local configuration (a folder or its ``config.json``), on ``meta``.
 
