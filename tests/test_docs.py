@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = ["index", "concepts", "how-to", "algorithms", "formats", "extend", "benchmarks"]
+PAGES = ["index", "concepts", "how-to", "pytorch", "algorithms", "formats", "extend", "benchmarks"]
 
 
 def test_every_block_runs_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -33,10 +34,11 @@ from situs.core.placement_file import (
     write_placement,
 )
 from situs.core.rules import Rules
-from situs.errors import ParameterError, Status
-from situs.executors import DeviceSpec, discover, parse_device
+from situs.errors import MissingExtraError, ParameterError, Status
+from situs.executors import DeviceSpec, Executor, discover, parse_device
 from situs.executors.openvino_hetero import HeteroExecutor, PlacedModel
 from situs.executors.openvino_parallel import ParallelExecutor, ParallelModel
+from situs.graph import Graph
 from situs.hardware import Cluster
 from situs.importers import Imported, load_model
 from situs.placers import Placer, get_placer, parameter_texts
@@ -46,11 +48,14 @@ from situs.profiling.links import LinkCosts, measure_links
 from situs.profiling.objective import MeasuredObjective, RecordedObjective
 from situs.profiling.outcome import Outcome
 from situs.profiling.profile import Profile, profile
+from situs.profiling.running import RunReport, run_placement
 from situs.profiling.trial import Candidate, run_trials
 from situs.simulate import SimulatedObjective
 
 if TYPE_CHECKING:
     import openvino as ov
+
+    from situs.importers.torch.ops import TorchImported
 
 EXECUTORS = ("hetero", "parallel", "auto")
 DEFAULT_PLACERS = ("openvino-auto", "greedy", "mincut", "heft", "local-search")
@@ -107,6 +112,83 @@ def load(
         ModelError: If it cannot be read, or an input's shape is still open.
     """
     return load_model(model, shapes)
+
+
+def load_graph(model: str | Path, shapes: Mapping[str, Sequence[int]] | None = None) -> Graph:
+    """The graph alone: also of an exported PyTorch program, or a transformers configuration.
+
+    Args:
+        model: What ``load`` takes, a ``.pt2`` file, or a ``config.json`` (a pass over a prompt of
+            512 tokens, on ``meta``).
+        shapes: Static shape by input name, for inputs with dynamic dimensions.
+
+    Raises:
+        ModelError: If it cannot be read.
+        MissingExtraError: If it needs PyTorch, which is not installed.
+    """
+    if Path(model).suffix == ".pt2":
+        return load_program(model).graph
+    if Path(model).name == "config.json":
+        _require("torch")
+        from situs.importers.torch.configurations import import_configuration
+
+        return import_configuration(model).graph
+    return load(model, shapes).graph
+
+
+def load_program(model: str | Path) -> TorchImported:
+    """Load a ``.pt2`` file that ``torch.export.save`` wrote; load only files that you trust.
+
+    Raises:
+        ModelError: If it cannot be read.
+        MissingExtraError: If PyTorch is not installed.
+    """
+    _require("torch")
+    from situs.importers.torch.ops import import_exported
+
+    return import_exported(model)
+
+
+def run_program(
+    model: str | Path,
+    placement: str | Path,
+    seed: int = 0,
+    runs: int = 50,
+    stop: Callable[[], bool] = lambda: False,
+    on_event: OnEvent = _silent,
+) -> tuple[PlacementFile, RunReport]:
+    """Run a placed ``.pt2`` file on PyTorch's devices, and check it against the unplaced model.
+
+    Raises:
+        PlacementError: If the placement belongs to another model.
+        ClusterError: If PyTorch does not have one of its devices here.
+        WorkError: If it does not compile or run.
+    """
+    imported = load_program(model)
+    from situs.executors.torch import TorchExecutor, torch_cluster
+    from situs.executors.torch.running import unplaced_outputs
+
+    file = read_placement(Path(placement), imported.graph)
+    used = [name for name, count in file.placement.counts().items() if count]
+    executor = TorchExecutor(torch_cluster(used))
+    # The engine and its own kind of model go through together; nothing between looks inside.
+    engine, program = cast(Executor, executor), cast(Imported, imported)
+    report = run_placement(
+        engine,
+        program,
+        file.placement,
+        seed,
+        runs,
+        stop,
+        on_event,
+        lambda inputs: unplaced_outputs(imported, inputs),
+    )
+    return file, report
+
+
+def _require(package: str) -> None:
+    if find_spec(package) is None:
+        raise MissingExtraError(package, "torch")
 
 
 def devices(

@@ -16,6 +16,7 @@ from situs.torch import device_map, map_blocks, parse_memory
 from situs.torch.baseline import accelerate_map, devices_of
 from situs.torch.machine import machines
 from situs.torch.problem import Case
+from situs.torch.valuing import PlainObjective
 from torch_models import KINDS, build, weight_bytes
 
 REQUEST = Request(1, 8, 2)
@@ -96,6 +97,28 @@ def test_equals_every_map(goal: str) -> None:
     assert found.best.value(goal) == pytest.approx(best, rel=1e-6)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("goal", ["latency", "throughput"])
+@pytest.mark.parametrize("limited", [False, True])
+def test_plain_values_are_the_simulators(goal: str, limited: bool) -> None:
+    """What is valued without compiled kernels is what they give, infeasible ones too."""
+    model = build("t5")
+    size = weight_bytes(model)
+    limits = {"cuda:0": size * 6 // 10, "cuda:1": size * 9 // 10, "cpu": size}
+    blocks = module_blocks(model, REQUEST)
+    rng = np.random.default_rng(0)
+    feasible = 0
+    for machine in machines(limits, "4xa100"):
+        one = Case(blocks, machine, "weights")
+        problem = one.problem(goal, one.limits if limited else None)  # type: ignore[arg-type]
+        wishes = rng.integers(0, len(machine.limits), (40, problem.num_units))
+        assignments = wishes[:, problem.units].astype(np.int32)
+        assignments[-1, 0] = (assignments[-1, 1] + 1) % len(machine.limits)
+        plain = PlainObjective(problem).evaluate(assignments).seconds
+        np.testing.assert_allclose(plain, evaluate(problem, assignments), rtol=1e-12)
+        feasible += int(np.isfinite(plain).sum())
+    assert 0 < feasible < 40 * len(machines(limits, "4xa100"))
+
+
 def test_proof_counts_the_missing_bytes() -> None:
     model = torch.nn.Sequential(*(torch.nn.Linear(100, 100, bias=False) for _ in range(3)))
     blocks = module_blocks(model, inputs={"input": torch.zeros(1, 100)})
@@ -141,5 +164,7 @@ def test_sizes_and_misuse() -> None:
     for bad in ({"cuda:0": "lots"}, {}, {0: 1, "cuda:0": 1}, {"disk": "1GiB"}, {"cuda:0": -1}):
         with pytest.raises(ParameterError, match=r"max_memory|memory limit"):
             device_map(build("gpt2"), bad)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="one cpu, not cpu:1"):
+        device_map(build("gpt2"), {"cpu:1": "1GiB"})
     with pytest.raises(ParameterError, match="latency, throughput, fit"):
         device_map(build("gpt2"), {"cpu": "1GiB"}, objective="speed")  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from situs.cli.explain import Saved
+from situs.cli.export_torch import SERVERS, export_map
 from situs.cli.output import Json, out, print_json
 from situs.core.placement_file import check_writable, write_text
 from situs.errors import ParameterError
@@ -16,15 +17,22 @@ from situs.report.exports import EXPORTS, export_text, openvino_loader
 from situs.report.onnx_export import annotate_onnx, session_entry
 from situs.report.saved import read_saved
 
+KINDS = sorted([*EXPORTS, "onnx", *SERVERS])
+
 
 def export(
     placement: Saved,
-    to: Annotated[str, typer.Option(help=f"One of {', '.join(sorted([*EXPORTS, 'onnx']))}.")],
+    to: Annotated[str, typer.Option(help=f"One of {', '.join(KINDS)}.")],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Default: beside PLACEMENT.")
     ] = None,
     model: Annotated[
-        Path | None, typer.Option(help="The ONNX model that was placed; only for --to onnx.")
+        Path | None,
+        typer.Option(help="The model that was placed: ONNX, or a transformers config.json."),
+    ] = None,
+    main_device: Annotated[
+        str | None,
+        typer.Option(help="llama.cpp: what runs the map's layers on cpu [its first accelerator]."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -34,11 +42,18 @@ def export(
     carry their device, and the session option that ONNX Runtime needs; the others csv, dot, svg,
     Model Explorer node data and a Perfetto trace.
 
+    llama.cpp and vllm take a device map that situs place --framework torch wrote, and give the
+    arguments that split the model in the same way, or say why there are none.
+
     Example: situs export model.placement.json --to openvino
+
+    Example: situs export map.json --to vllm --model config.json
     """
-    kinds = sorted([*EXPORTS, "onnx"])
-    if to not in kinds:
-        raise ParameterError(f"--to must be one of {', '.join(kinds)}; got {to!r}")
+    if to not in KINDS:
+        raise ParameterError(f"--to must be one of {', '.join(KINDS)}; got {to!r}")
+    if to in SERVERS:
+        export_map(placement, to, model, main_device, output, json)
+        return
     saved = read_saved(placement)
     suffix = ".placed.onnx" if to == "onnx" else EXPORTS[to].suffix
     stem = placement.name.removesuffix(".json").removesuffix(".placement")

@@ -14,7 +14,7 @@ def inspect(model: Model, shape: Shape = None, json: Json = False) -> None:
 
     Example: situs inspect model.onnx --shape 1,3,224,224
     """
-    graph = api.load(model, parse_shapes(shape)).graph
+    graph = api.load_graph(model, parse_shapes(shape))
     s = stats(graph)
     inputs = [graph.op_names[i] for i in range(graph.num_ops) if graph.is_input[i]]
     outputs = [graph.op_names[i] for i in range(graph.num_ops) if graph.is_output[i]]

@@ -26,7 +26,7 @@ from situs.cli.output import (
     progress,
     split_devices,
 )
-from situs.cli.place_torch import parse_request, place_torch
+from situs.cli.place_torch import parse_request, place_program, place_torch
 from situs.cli.watching import watching
 from situs.core.placement_file import check_writable
 from situs.core.rules import read_rules
@@ -80,7 +80,8 @@ def place(
         bool, typer.Option("--strict", help="Exit 1 if an op does not run where it was planned.")
     ] = False,
     framework: Annotated[
-        str, typer.Option(help="openvino, or torch: a device map for a transformers config.json.")
+        str,
+        typer.Option(help="openvino, or torch: config.json (transformers) or .pt2."),
     ] = "openvino",
     max_memory: Annotated[
         list[str] | None,
@@ -109,8 +110,14 @@ def place(
 
     Example: situs place model.onnx --placer hsdag --reward measured --keep runs/model
 
-    With --framework torch: the best device map of a transformers configuration (simulated).
+    With --framework torch: the best device map of a transformers configuration, or the best
+    placement of the ops of an exported program (.pt2), both by simulated costs.
     """
+    if framework == "torch" and Path(model).suffix == ".pt2":
+        path = output or Path(model).with_suffix(".placement.json")
+        check_writable(path)
+        place_program(model, max_memory or [], objective, machine, placer or [], seed, path, json)
+        return
     if framework == "torch":
         if output is not None:
             check_writable(output)

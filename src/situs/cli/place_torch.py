@@ -15,8 +15,9 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from situs.cli.output import err, out, print_json
-from situs.errors import MissingExtraError, ModelError, ParameterError
+from situs.cli.output import err, interruptible, milliseconds, out, print_json, print_pairs
+from situs.core.placement_file import write_placement
+from situs.errors import MissingExtraError, ParameterError, WorkError
 
 if TYPE_CHECKING:
     from situs.torch import DeviceMap, Prediction
@@ -34,12 +35,11 @@ def place_torch(
 ) -> None:
     """Map a configuration's modules to devices; print, and write the map where it is asked for."""
     limits = split_limits(max_memory)
-    for package in ("torch", "transformers", "accelerate"):
-        if find_spec(package) is None:
-            raise MissingExtraError(package, "torch")
+    require_torch()
+    from situs.importers.torch.configurations import load_configuration
     from situs.torch import Request, device_map
 
-    loaded = load_meta(model)
+    loaded = load_configuration(model)
     with _solver_noise_to_stderr():
         found = device_map(
             loaded,
@@ -64,6 +64,17 @@ def place_torch(
     if found.best is None:
         err.print(f"error: {found.detail}", markup=False, soft_wrap=True)
         raise typer.Exit(1)
+
+
+def require_torch() -> None:
+    """Say what to install where PyTorch or the libraries around it are missing.
+
+    Raises:
+        MissingExtraError: If one is.
+    """
+    for package in ("torch", "transformers", "accelerate"):
+        if find_spec(package) is None:
+            raise MissingExtraError(package, "torch")
 
 
 def split_limits(texts: Sequence[str]) -> dict[int | str, int | str]:
@@ -100,37 +111,6 @@ def parse_request(text: str) -> tuple[int, int, int]:
     return batch, prompt, new
 
 
-def load_meta(path: str) -> Any:
-    """The model of a local configuration (a folder or its ``config.json``), without weights.
-
-    Raises:
-        ModelError: If there is no usable configuration there.
-    """
-    import torch
-    import transformers
-
-    place = Path(path)
-    folder = place.parent if place.name == "config.json" else place
-    if not (folder / "config.json").is_file():
-        raise ModelError(
-            f"{path}: no config.json there; give a transformers model's folder or its config.json"
-        )
-    try:
-        config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
-    except (ValueError, OSError, KeyError, TypeError) as error:
-        raise ModelError(f"{path}: not a transformers configuration: {error}") from error
-    names = config.architectures or []
-    cls = getattr(transformers, names[0], None) if names else None
-    if cls is None:
-        raise ModelError(
-            f"{path}: its architectures {names} are not in transformers {transformers.__version__}"
-        )
-    with torch.device("meta"):
-        model = cls(config)
-    dtype = config.dtype
-    return (model.to(dtype) if dtype is not None else model).eval()
-
-
 @contextmanager
 def _solver_noise_to_stderr() -> Iterator[None]:
     """HiGHS writes some remarks to the process's stdout, where ``--json`` wants JSON only."""
@@ -142,6 +122,64 @@ def _solver_noise_to_stderr() -> Iterator[None]:
     finally:
         os.dup2(kept, 1)
         os.close(kept)
+
+
+def place_program(
+    model: str,
+    max_memory: Sequence[str],
+    objective: str,
+    machine: str,
+    placers: Sequence[str],
+    seed: int,
+    output: Path,
+    json: bool,
+) -> None:
+    """Place an exported program (``.pt2``) op by op; print, and write the placement file."""
+    limits = split_limits(max_memory)
+    require_torch()
+    from situs.torch import import_exported, parse_memory, place_ops
+    from situs.torch.placing import PLACERS
+
+    imported = import_exported(model)
+    with interruptible() as flag, _solver_noise_to_stderr():
+        found = place_ops(
+            imported,
+            parse_memory(limits),
+            objective,
+            machine,
+            placers or PLACERS,
+            seed,
+            lambda progress: flag(progress),
+        )
+    if found.placement is None:
+        raise WorkError(
+            f"{model}: no placement within the limits was found; give a device more memory"
+        )
+    write_placement(output, found.file(), imported.graph)
+    record = {
+        "model": imported.graph.name,
+        "exported_by": imported.model.how,
+        "simulated": True,
+        "objective": objective,
+        "predicted_s": found.seconds,
+        "lower_bound_s": found.bound_s,
+        "placer": found.placer,
+        "ops": found.placement.counts(),
+        "file": str(output),
+    }
+    if json:
+        print_json(record)
+        return
+    ops = ", ".join(f"{name} {count}" for name, count in found.placement.counts().items())
+    print_pairs(
+        {
+            objective: f"{milliseconds(found.seconds)} ms per request (simulated on {machine})",
+            "lower bound": f"{milliseconds(found.bound_s)} ms (simulated)",
+            "found by": found.placer,
+            "ops": ops,
+            "written to": str(output),
+        }
+    )
 
 
 def record_of(found: DeviceMap) -> dict[str, Any]:

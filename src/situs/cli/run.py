@@ -38,21 +38,28 @@ def run(
 ) -> None:
     """Run MODEL as placed: latency statistics, output check, planned against realised devices.
 
+    An exported PyTorch program (.pt2) runs on PyTorch's devices, and its outputs are compared with
+    those of the program without a placement.
+
     Example: situs run model.onnx --placement model.placement.json
     """
-    imported = api.load(model, parse_shapes(shape))
-    file = api.load_placement(placement, imported)
-    executor = api.executor_of(file)
     with interruptible() as flag, progress(quiet=json) as on_event:
-        report = run_placement(
-            executor,
-            imported,
-            file.placement,
-            seed,
-            runs,
-            lambda: flag(Progress()),
-            on_event,
-        )
+        if Path(model).suffix == ".pt2":
+            file, report = api.run_program(
+                model, placement, seed, runs, lambda: flag(Progress()), on_event
+            )
+        else:
+            imported = api.load(model, parse_shapes(shape))
+            file = api.load_placement(placement, imported)
+            report = run_placement(
+                api.executor_of(file),
+                imported,
+                file.placement,
+                seed,
+                runs,
+                lambda: flag(Progress()),
+                on_event,
+            )
     measurement, check, realised = report.measurement, report.check, report.realised
     labels = {device.name: device.label for device in file.devices}
     differences = realised.differences if realised else ()

@@ -81,7 +81,7 @@ def simulate(
     if trace is not None:
         check_writable(trace)
     machine = load_cluster(cluster) if Path(cluster).suffix == ".toml" else catalogue(cluster)
-    graph = api.load(model, parse_shapes(shape)).graph
+    graph = api.load_graph(model, parse_shapes(shape))
     problem = Problem(graph, machine, roofline(graph, machine), MODELS[execution_model])
     assignment = _assignment(problem, placement, machine)
     seconds = float(evaluate(problem, assignment[np.newaxis])[0])

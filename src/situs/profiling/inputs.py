@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -10,11 +10,22 @@ if TYPE_CHECKING:
     import openvino as ov
 
 
-def random_inputs(model: ov.Model, rng: np.random.Generator) -> list[np.ndarray[Any, Any]]:
+@runtime_checkable
+class Draws(Protocol):
+    """A model of another framework, which knows its inputs itself."""
+
+    def draw(self, rng: np.random.Generator) -> list[np.ndarray[Any, Any]]:
+        """One array per input, as ``random_inputs`` says."""
+        ...
+
+
+def random_inputs(model: ov.Model | Draws, rng: np.random.Generator) -> list[np.ndarray[Any, Any]]:
     """One array per input, in order: normal floats, whole numbers 0 or 1, booleans, short words.
 
     Whole numbers stay at 0 and 1 because they are often indices into tables of unknown size.
     """
+    if isinstance(model, Draws):
+        return model.draw(rng)
     return [_random(node, rng) for node in model.inputs]
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from situs.core import Measurement, Placement
 from situs.executors import Executor, Realised
-from situs.profiling.check import OutputCheck
+from situs.profiling.check import OutputCheck, compare_outputs, outputs_vary, tolerance_for
 from situs.profiling.inputs import random_inputs
 from situs.profiling.measure import Comparison, MeasurePlan, compare
 from situs.profiling.trial import Candidate, run_trials
@@ -63,8 +63,12 @@ def run_placement(
     runs: int,
     stop: Callable[[], bool] = lambda: False,
     on_event: Callable[[str, int, int], None] = lambda stage, done, total: None,
+    unplaced: Callable[[Sequence[Any]], list[Any]] | None = None,
 ) -> RunReport:
     """Measure a placement interleaved with a single device of its own, and check its outputs.
+
+    With ``unplaced``, which runs the model on inputs without any placement, its outputs are the
+    reference.
 
     Raises:
         WorkError: If the placement does not compile or run.
@@ -90,10 +94,24 @@ def run_placement(
         screening=plan,
     )
     trial = trials[-1]
+    check = trial.check
+    if unplaced is not None:
+        inputs, others = (random_inputs(imported.model, rng) for _ in range(2))
+        runnable = executor.compile(imported, placement)
+        runnable.bind(inputs)
+        runnable.run()
+        want = unplaced(inputs)
+        precisions = [value for _, value in realised.configuration]
+        check = compare_outputs(
+            runnable.outputs(),
+            want,
+            tolerance_for(precisions),
+            outputs_vary(want, unplaced(others)),
+        )
     other = trials[0].measurement if len(trials) > 1 else None
     return RunReport(
         trial.measurement,
-        trial.check,
+        check,
         realised,
         other,
         compare(trial.measurement, other) if other is not None else None,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from situs.core import Dataflow, Offload, Pipeline, Problem, violation
+from situs.core import Dataflow, Offload, Pipeline, Problem, Sequential, violation
 from situs.errors import PlacementError
 from situs.graph.arrays import Floats, Ints
 from situs.simulate._dataflow_kernels import dataflow, new_state
 from situs.simulate._memory_kernels import (
+    constant_bytes,
     dataflow_peak,
     offload_peak,
     pipeline_peak,
@@ -33,11 +34,14 @@ def peak_memory(problem: Problem, assignment: Ints) -> Floats:
     broken = violation(problem, array)
     if broken is not None:
         raise PlacementError(f"no schedule to take memory from: {broken}")
-    if isinstance(model, Dataflow):
+    if isinstance(model, Sequential | Pipeline) and not problem.graph.tensor_bytes.any():
+        # The schedule does not matter: nothing but constants is anywhere.
+        peak: Floats = constant_bytes(p, array)
+    elif isinstance(model, Dataflow):
         state = new_state(problem.num_ops, problem.num_devices, problem.graph.num_edges)
         per_edge = model.charge == "edge"
         dataflow(p, array, state, model.dispatch == "fifo", model.links == "shared", per_edge)
-        peak: Floats = dataflow_peak(p, array, state)
+        peak = dataflow_peak(p, array, state)
     elif isinstance(model, Pipeline):
         peak = pipeline_peak(p, array)
     elif isinstance(model, Offload):

@@ -16,7 +16,7 @@ from situs.hardware import Cluster
 from situs.importers.torch.blocks import Blocks, Request, module_blocks, no_split_classes
 from situs.torch.baseline import accelerate_map, cleaned, devices_of
 from situs.torch.machine import machines
-from situs.torch.memory import parse_memory
+from situs.torch.memory import CPU, parse_memory
 from situs.torch.problem import GOALS, Case, Counting, Goal
 from situs.torch.solving import solve, value_of
 
@@ -149,7 +149,11 @@ def _checked(
         raise ParameterError(f"objective must be one of {', '.join(GOALS)}; got {objective!r}")
     if counting not in ("run", "weights"):
         raise ParameterError(f"counting must be run or weights; got {counting!r}")
-    return parse_memory(max_memory)
+    limits = parse_memory(max_memory)
+    virtual = next((name for name in limits if name.startswith(f"{CPU}:")), None)
+    if virtual is not None:
+        raise ParameterError(f"max_memory: accelerate knows one cpu, not {virtual}; write cpu")
+    return limits
 
 
 def map_blocks(

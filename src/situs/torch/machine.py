@@ -57,6 +57,12 @@ def machines(limits: dict[str, int], described: Cluster | str) -> list[Machine]:
     return found
 
 
+def described(limits: dict[str, int], source: Cluster | str) -> Cluster:
+    """The devices of ``limits`` with the figures of a described machine, none of them streamed."""
+    cluster = catalogue(source) if isinstance(source, str) else source
+    return _machine(limits, cluster, list(limits), None, []).cluster
+
+
 def _distinct(names: list[str], limits: dict[str, int], source: Cluster) -> list[str]:
     """One device of each kind that could be the main device."""
     kinds = {(limits[n], replace(_figures(n, source), name="x")): n for n in reversed(names)}
@@ -102,7 +108,7 @@ def _machine(
 
 def _figures(name: str, source: Cluster) -> Device:
     """The described device of that name, or of its kind."""
-    wanted = "cpu" if name == CPU else "gpu"
+    wanted = "cpu" if name.partition(":")[0] == CPU else "gpu"
     same = [d for d in source.devices if d.name.lower() == name.lower()]
     kind = [d for d in source.devices if d.kind == wanted]
     if not same and not kind:
@@ -121,6 +127,8 @@ def _between(a: str, b: str, source: Cluster) -> Link:
     alike = [k for k in source.links if (by_name[k.source].kind, by_name[k.target].kind) == kinds]
     if described or alike:
         return (described or alike)[0]
+    if kinds == ("cpu", "cpu"):  # A copy within host memory: read and written.
+        return Link(a, b, 0.0, _figures(a, source).memory_bytes_per_s / 2)
     if "cpu" not in kinds:  # No direct link is described: through host memory.
         first, second = _between(a, CPU, source), _between(CPU, b, source)
         rate = 1.0 / (1.0 / first.bytes_per_s + 1.0 / second.bytes_per_s)

@@ -8,13 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from situs.core import MaxSeconds
+from situs.core import MaxSeconds, Problem, Sequential
 from situs.graph.arrays import Floats, Ints
 from situs.placers.exact.milp import MILP
-from situs.placers.exact.segments import Segments
-from situs.simulate import SimulatedObjective, bound, evaluate
+from situs.placers.exact.segments import Segments, best_splits
+from situs.simulate import bound
+from situs.simulate.bounds import least_work_s, sequential_lp_s
 from situs.torch.problem import Case, Goal
 from situs.torch.shortage import least_shortage
+from situs.torch.valuing import PlainObjective, block_seconds
 
 _GAP = 1e-6
 _ATTEMPTS = 6
@@ -43,7 +45,7 @@ def value_of(one: Case, goal: Goal, assignment: Ints) -> float:
         used, limits = one.used_bytes(assignment), one.limits
         shares = np.divide(used, limits, out=np.full(len(used), np.inf), where=limits > 0)
         return float(shares[used > 0].max(initial=0.0))
-    return float(evaluate(one.problem(goal), assignment[None])[0])
+    return block_seconds(one.problem(goal), assignment)
 
 
 def solve(one: Case, goal: Goal, known: Sequence[Ints], seconds: float) -> Answer:
@@ -62,14 +64,12 @@ def solve(one: Case, goal: Goal, known: Sequence[Ints], seconds: float) -> Answe
             return Answer(None, math.inf, math.inf, missing.least_bytes)
         if missing.assignment is not None:
             best, value = _best(one, goal, [missing.assignment])
-    low = bound(relaxed).seconds
+    low = _low(relaxed)
     for room in (one.limits, one.safe_room):
         if value <= low * (1 + _GAP):
             break
         problem = one.problem(goal, room)
-        result = MILP(gap=_GAP)(
-            problem, SimulatedObjective(problem), stop, np.random.default_rng(0)
-        )
+        result = MILP(gap=_GAP)(problem, PlainObjective(problem), stop, np.random.default_rng(0))
         if room is one.limits:
             low = max(low, result.bound_s)
         if result.placement is not None:
@@ -82,23 +82,29 @@ def solve(one: Case, goal: Goal, known: Sequence[Ints], seconds: float) -> Answe
 
 def _segments(one: Case, goal: Goal, room: Floats) -> list[Ints]:
     """Splits into segments, with less room each time for what the last one had too much."""
-    placer, found = Segments(), []
+    found: list[Ints] = []
     room = room.copy()
     for _ in range(_ATTEMPTS):
         problem = one.problem(goal, room)
-        if placer.supports(problem) is not None:
+        if Segments().supports(problem) is not None:
             break
-        result = placer(
-            problem, SimulatedObjective(problem), MaxSeconds(60.0), np.random.default_rng(0)
-        )
-        if result.placement is None:
+        splits = best_splits(problem)
+        if not splits:
             break
-        found.append(result.placement.assignment)
-        over = np.maximum(one.used_bytes(found[-1]) - one.limits, 0.0)
+        found += splits
+        best = min(splits, key=lambda split: block_seconds(problem, split))
+        over = np.maximum(one.used_bytes(best) - one.limits, 0.0)
         if not over.any():
             break
         room = np.maximum(room - over, 0.0)
     return found
+
+
+def _low(problem: Problem) -> float:
+    """A lower bound; for two devices the relaxation has the value of the minimum cut."""
+    if isinstance(problem.model, Sequential):
+        return max(least_work_s(problem), sequential_lp_s(problem))
+    return bound(problem).seconds
 
 
 def _best(one: Case, goal: Goal, found: Sequence[Ints]) -> tuple[Ints | None, float]:

@@ -14,7 +14,7 @@ from situs.placers.candidates import best_of, with_bound
 from situs.placers.exact.rows import Rows
 from situs.placers.limits import why_infeasible
 from situs.placers.parameters import parameter_texts
-from situs.simulate import evaluate, peak_memory
+from situs.simulate import peak_memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class MILP:
                 break
             candidates.append(found)
             over = peak_memory(problem, found) - problem.memory_bytes
-            if not (over > 0).any() or np.isfinite(evaluate(problem, found[None])[0]):
+            if not (over > 0).any():
                 break
             memory = np.where(over > 0, memory - over, memory)
             if (memory < 0).any():

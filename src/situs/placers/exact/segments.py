@@ -60,10 +60,7 @@ class Segments:
     ) -> Result:
         """Split for every device of the spread-out unit; value the answers and uniform ones."""
         started_s = RealClock().now()
-        spread = _spread(problem)
-        fixed = [-1] if not len(spread) else _distinct(problem)
-        found = [a for d in fixed if (a := _split(problem, spread, d)) is not None]
-        candidates = [*found, *(assignment for _, assignment in problem.uniform())]
+        candidates = [*best_splits(problem), *(assignment for _, assignment in problem.uniform())]
         result = best_of(
             problem, objective, candidates, self.name, parameter_texts(self), started_s
         )
@@ -71,6 +68,17 @@ class Segments:
             return replace(result, detail=why_infeasible(problem) or "no split of the order fits")
         bounded = with_bound(result, bound(problem).seconds, started_s)
         return replace(bounded, detail="best split of one order")
+
+
+def best_splits(problem: Problem) -> list[Ints]:
+    """``int32[N]`` the best split for every device of the spread-out unit; none if none fits.
+
+    Args:
+        problem: One that ``Segments`` supports.
+    """
+    spread = _spread(problem)
+    fixed = [-1] if not len(spread) else _distinct(problem)
+    return [a for d in fixed if (a := _split(problem, spread, d)) is not None]
 
 
 def _spread(problem: Problem) -> Ints:
