@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import torch
 import transformers as tf
+
+
+def save_configuration(folder: Path, **more: Any) -> None:
+    """A small Llama's ``config.json``, as a user would have it beside the weights."""
+    tf.LlamaConfig(
+        hidden_size=64,
+        intermediate_size=128,
+        num_hidden_layers=4,
+        num_attention_heads=4,
+        vocab_size=200,
+        architectures=["LlamaForCausalLM"],
+        **more,
+    ).save_pretrained(folder)
+
 
 KINDS: dict[str, tuple[Any, Any]] = {
     "llama": (

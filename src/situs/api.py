@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -34,7 +33,7 @@ from situs.core.placement_file import (
     write_placement,
 )
 from situs.core.rules import Rules
-from situs.errors import MissingExtraError, ParameterError, Status
+from situs.errors import ParameterError, Status, require_extra
 from situs.executors import DeviceSpec, Executor, discover, parse_device
 from situs.executors.openvino_hetero import HeteroExecutor, PlacedModel
 from situs.executors.openvino_parallel import ParallelExecutor, ParallelModel
@@ -114,6 +113,11 @@ def load(
     return load_model(model, shapes)
 
 
+def is_program(model: str | Path) -> bool:
+    """Whether a file is an exported PyTorch program, by its name."""
+    return Path(model).suffix == ".pt2"
+
+
 def load_graph(model: str | Path, shapes: Mapping[str, Sequence[int]] | None = None) -> Graph:
     """The graph alone: also of an exported PyTorch program, or a transformers configuration.
 
@@ -126,10 +130,10 @@ def load_graph(model: str | Path, shapes: Mapping[str, Sequence[int]] | None = N
         ModelError: If it cannot be read.
         MissingExtraError: If it needs PyTorch, which is not installed.
     """
-    if Path(model).suffix == ".pt2":
+    if is_program(model):
         return load_program(model).graph
     if Path(model).name == "config.json":
-        _require("torch")
+        require_extra("torch", "torch")
         from situs.importers.torch.configurations import import_configuration
 
         return import_configuration(model).graph
@@ -143,7 +147,7 @@ def load_program(model: str | Path) -> TorchImported:
         ModelError: If it cannot be read.
         MissingExtraError: If PyTorch is not installed.
     """
-    _require("torch")
+    require_extra("torch", "torch")
     from situs.importers.torch.ops import import_exported
 
     return import_exported(model)
@@ -169,8 +173,7 @@ def run_program(
     from situs.executors.torch.running import unplaced_outputs
 
     file = read_placement(Path(placement), imported.graph)
-    used = [name for name, count in file.placement.counts().items() if count]
-    executor = TorchExecutor(torch_cluster(used))
+    executor = TorchExecutor(torch_cluster(file.placement.used))
     # The engine and its own kind of model go through together; nothing between looks inside.
     engine, program = cast(Executor, executor), cast(Imported, imported)
     report = run_placement(
@@ -184,11 +187,6 @@ def run_program(
         lambda inputs: unplaced_outputs(imported, inputs),
     )
     return file, report
-
-
-def _require(package: str) -> None:
-    if find_spec(package) is None:
-        raise MissingExtraError(package, "torch")
 
 
 def devices(

@@ -21,6 +21,7 @@ Tree::
 from __future__ import annotations
 
 from enum import Enum
+from importlib.util import find_spec
 
 
 class SitusError(Exception):
@@ -66,6 +67,17 @@ class MissingExtraError(SitusError):
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(f"{package} is not installed; run: pip install 'situs[{extra}]'")
+
+
+def require_extra(extra: str, *packages: str) -> None:
+    """Check that packages of an optional extra are installed, without importing them.
+
+    Raises:
+        MissingExtraError: If one is not.
+    """
+    for package in packages:
+        if find_spec(package) is None:
+            raise MissingExtraError(package, extra)
 
 
 class WorkError(SitusError):

@@ -2,12 +2,12 @@ import json
 from pathlib import Path
 
 import pytest
-import transformers as tf
 import typer
 from typer.testing import CliRunner
 
 from situs.cli.place import place
 from situs.errors import ModelError, ParameterError
+from torch_models import save_configuration
 
 app = typer.Typer()
 app.command()(place)
@@ -15,16 +15,7 @@ app.command()(place)
 
 @pytest.fixture
 def config(tmp_path: Path) -> str:
-    made = tf.LlamaConfig(
-        hidden_size=64,
-        intermediate_size=128,
-        num_hidden_layers=4,
-        num_attention_heads=4,
-        vocab_size=200,
-        architectures=["LlamaForCausalLM"],
-        dtype="bfloat16",
-    )
-    made.save_pretrained(tmp_path)
+    save_configuration(tmp_path, dtype="bfloat16")
     return str(tmp_path / "config.json")
 
 

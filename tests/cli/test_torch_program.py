@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 import torch
-import transformers as tf
 from typer.testing import CliRunner
 
 from situs.cli.app import app
 from situs.errors import ClusterError, ParameterError, PlacementError, WorkError
+from torch_models import save_configuration
 
 
 class Net(torch.nn.Module):
@@ -26,14 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("program")
     program = torch.export.export(Net().eval(), (torch.zeros(8, 64),), strict=False)
     torch.export.save(program, made / "net.pt2")
-    tf.LlamaConfig(
-        hidden_size=64,
-        intermediate_size=128,
-        num_hidden_layers=4,
-        num_attention_heads=4,
-        vocab_size=200,
-        architectures=["LlamaForCausalLM"],
-    ).save_pretrained(made)
+    save_configuration(made)
     return made
 
 

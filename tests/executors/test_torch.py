@@ -3,7 +3,7 @@
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -13,12 +13,15 @@ from hypothesis import strategies as st
 from torch.utils._pytree import tree_leaves
 
 from situs.core import Placement
-from situs.errors import ClusterError, CompileError, PlacementError, RunError
+from situs.errors import ClusterError, CompileError, PlacementError, RunError, Status
+from situs.executors import Executor
 from situs.executors.torch import TorchExecutor, torch_cluster
 from situs.executors.torch.running import unplaced_outputs
+from situs.importers import Imported
 from situs.importers.torch.blocks import Request
 from situs.importers.torch.inputs import prefill_inputs
 from situs.importers.torch.ops import TorchImported, import_exported, import_module
+from situs.profiling.running import run_placement
 from torch_models import KINDS, build
 
 CLUSTER = torch_cluster(["cpu", "cpu:1", "cpu:2"])
@@ -89,9 +92,7 @@ def test_the_models_own_state_is_left_alone() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_transformers_models(kind: str, tmp_path: Path) -> None:
     model = build(kind, "cpu")
-    given_ = prefill_inputs(model, Request(1, 8, 2), torch.device("cpu"))
-    if "use_cache" in given_:
-        given_["use_cache"] = False
+    given_ = prefill_inputs(model, Request(1, 8, 2), torch.device("cpu"), cache=False)
     imported = import_module(model, (), given_)
     executor = TorchExecutor(CLUSTER)
     runnable = executor.compile(imported, scattered(imported, 1))
@@ -128,7 +129,7 @@ def test_input_that_is_changed() -> None:
 
 def test_on_meta_shapes_only() -> None:
     model = build("llama")
-    given_ = prefill_inputs(model, Request(1, 8, 2), torch.device("meta")) | {"use_cache": False}
+    given_ = prefill_inputs(model, Request(1, 8, 2), torch.device("meta"), cache=False)
     imported = import_module(model, (), given_)
     cluster = torch_cluster(["meta", "cpu"])
     whole = placed(imported, np.zeros(imported.graph.num_ops), cluster)
@@ -167,6 +168,24 @@ class _Leaf(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         y = self.inner(looked_at(x))
         return y.reshape(y.size(0), -1)
+
+
+def test_outputs_are_checked_against_the_program_without_a_placement() -> None:
+    _, _, imported = odd()
+    for placement in (scattered(imported, 2), placed(imported, np.zeros(imported.graph.num_ops))):
+        executor = cast(Executor, TorchExecutor(CLUSTER))
+        for wrong, status in ((0.0, Status.OK), (1.0, Status.MISMATCH)):
+
+            def unplaced(inputs: list[Any], wrong: float = wrong) -> list[Any]:
+                return [output + wrong for output in unplaced_outputs(imported, inputs)]
+
+            report = run_placement(
+                executor, cast(Imported, imported), placement, 0, 3, unplaced=unplaced
+            )
+            assert report.measurement.status is status
+            assert report.check is not None
+            assert report.check.passed is (status is Status.OK)
+            assert report.check.varies
 
 
 def test_misuse(tmp_path: Path) -> None:

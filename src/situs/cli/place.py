@@ -113,7 +113,7 @@ def place(
     With --framework torch: the best device map of a transformers configuration, or the best
     placement of the ops of an exported program (.pt2), both by simulated costs.
     """
-    if framework == "torch" and Path(model).suffix == ".pt2":
+    if framework == "torch" and api.is_program(model):
         path = output or Path(model).with_suffix(".placement.json")
         check_writable(path)
         place_program(model, max_memory or [], objective, machine, placer or [], seed, path, json)

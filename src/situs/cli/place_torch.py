@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from rich.table import Table
 
 from situs.cli.output import err, interruptible, milliseconds, out, print_json, print_pairs
 from situs.core.placement_file import write_placement
-from situs.errors import MissingExtraError, ParameterError, WorkError
+from situs.errors import ParameterError, WorkError, require_extra
 
 if TYPE_CHECKING:
     from situs.torch import DeviceMap, Prediction
@@ -72,9 +71,7 @@ def require_torch() -> None:
     Raises:
         MissingExtraError: If one is.
     """
-    for package in ("torch", "transformers", "accelerate"):
-        if find_spec(package) is None:
-            raise MissingExtraError(package, "torch")
+    require_extra("torch", "torch", "transformers", "accelerate")
 
 
 def split_limits(texts: Sequence[str]) -> dict[int | str, int | str]:
@@ -149,7 +146,7 @@ def place_program(
             machine,
             placers or PLACERS,
             seed,
-            lambda progress: flag(progress),
+            flag,
         )
     if found.placement is None:
         raise WorkError(

@@ -44,7 +44,7 @@ def run(
     Example: situs run model.onnx --placement model.placement.json
     """
     with interruptible() as flag, progress(quiet=json) as on_event:
-        if Path(model).suffix == ".pt2":
+        if api.is_program(model):
             file, report = api.run_program(
                 model, placement, seed, runs, lambda: flag(Progress()), on_event
             )

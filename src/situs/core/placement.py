@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,13 +54,30 @@ class Placement:
     @property
     def uniform_device(self) -> str | None:
         """The one device that all ops use, or None."""
-        used = np.unique(self.assignment)
-        return self.devices[int(used[0])] if len(used) == 1 else None
+        used = self.used
+        return used[0] if len(used) == 1 else None
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """Names of the devices that some op is on, in the order of ``devices``."""
+        return tuple(self.devices[int(d)] for d in np.unique(self.assignment))
 
     def counts(self) -> dict[str, int]:
         """Ops per device."""
         numbers = np.bincount(self.assignment, minlength=len(self.devices))
         return {name: int(k) for name, k in zip(self.devices, numbers, strict=True)}
+
+    def require_devices(self, names: Collection[str]) -> None:
+        """Check that every device that some op is on is among ``names``.
+
+        Raises:
+            PlacementError: If one is not.
+        """
+        for name in self.used:
+            if name not in names:
+                raise PlacementError(
+                    f"the placement uses device {name}; devices here are {', '.join(names)}"
+                )
 
     def require(self, graph: Graph) -> None:
         """Check that this placement belongs to ``graph``.

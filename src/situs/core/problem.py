@@ -11,7 +11,7 @@ from situs.core.model import ExecutionModel, Sequential
 from situs.costs import MODELLED, CostTable
 from situs.errors import ProblemError
 from situs.graph import Graph
-from situs.graph.arrays import Bools, Floats, Ints, csr_rows, frozen
+from situs.graph.arrays import Bools, Floats, Ints, frozen
 from situs.hardware import Cluster
 
 
@@ -112,6 +112,11 @@ class Problem:
         return int(self.units.max()) + 1 if self.num_ops else 0
 
     @cached_property
+    def unit_heads(self) -> Ints:
+        """``int32[U]`` first op of each unit."""
+        return frozen(np.unique(self.units, return_index=True)[1], np.int32)
+
+    @cached_property
     def memory_bytes(self) -> Floats:
         """``float64[D]`` memory limit per device, B; ``inf`` where there is none."""
         if self.limits.memory_bytes is not None:
@@ -125,11 +130,7 @@ class Problem:
         A constant shared by several units counts at each: an upper bound, so that what fits here
         fits.
         """
-        graph = self.graph
-        rows = csr_rows(graph.reader_offsets)
-        pairs = np.unique(np.stack([rows, self.units[graph.reader_ops]], axis=1), axis=0)
-        sizes = graph.constant_bytes[pairs[:, 0]]
-        return frozen(np.bincount(pairs[:, 1], sizes, self.num_units), np.float64)
+        return self.graph.constants_read(self.units, self.num_units)
 
     @cached_property
     def allowed(self) -> Bools:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from situs.core import Placement
-from situs.errors import CompileError, PlacementError, RunError
+from situs.errors import CompileError, RunError
 from situs.executors.executor import Realised
 from situs.executors.readback import (
     original_ops,
@@ -94,12 +94,8 @@ class HeteroExecutor:
     ) -> PlacedModel:
         """Compile as placed, and read back what the runtime made of it."""
         placement.require(imported.graph)
-        for name in (placement.devices[int(d)] for d in np.unique(placement.assignment)):
-            # HETERO itself would try to load a plugin of that name.
-            if name not in self._devices:
-                raise PlacementError(
-                    f"the placement uses device {name}; devices here are {', '.join(self._devices)}"
-                )
+        # HETERO itself would try to load a plugin of that name.
+        placement.require_devices(self._devices)
         extra = dict(options or {})
         uniform = placement.uniform_device
         try:
@@ -138,7 +134,7 @@ class HeteroExecutor:
     def _hetero(
         self, imported: Imported, placement: Placement, extra: dict[str, str]
     ) -> PlacedModel:
-        used = [placement.devices[d] for d in np.unique(placement.assignment)]
+        used = placement.used
         model = annotated(imported, placement)
         config: dict[str, Any] = {
             **extra,

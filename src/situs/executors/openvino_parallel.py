@@ -12,7 +12,7 @@ import numpy as np
 
 from situs.core import Placement
 from situs.costs import CostTable, op_traffic_bytes
-from situs.errors import CompileError, PlacementError, RunError
+from situs.errors import CompileError, RunError
 from situs.executors.cutting import cut
 from situs.executors.executor import Difference, Realised
 from situs.executors.openvino_hetero import HeteroExecutor, PlacedModel
@@ -149,8 +149,7 @@ class ParallelExecutor:
         Pinned, they would all end up on the same cores and never overlap. (HETERO keeps its
         default: unpinned, its sub-models use more threads than they are given.)
         """
-        used = [placement.devices[int(d)] for d in np.unique(placement.assignment)]
-        devices = {name: self._devices[name] for name in used}
+        devices = {name: self._devices[name] for name in placement.used}
         if sum(device.kind == "cpu" for device in devices.values()) > 1:
             for name, device in devices.items():
                 if device.kind == "cpu":
@@ -164,11 +163,7 @@ class ParallelExecutor:
         if placement.uniform_device is not None:
             return self._alone.compile(imported, placement, options)
         placement.require(imported.graph)
-        for name in (placement.devices[int(d)] for d in np.unique(placement.assignment)):
-            if name not in self._devices:
-                raise PlacementError(
-                    f"the placement uses device {name}; devices here are {', '.join(self._devices)}"
-                )
+        placement.require_devices(self._devices)
         segments = self.segments(imported.graph, placement)
         devices = self._unpinned(placement)
         if segments.count == 0:

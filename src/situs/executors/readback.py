@@ -90,10 +90,9 @@ def realised_plain(
 def realised_hetero(compiled: ov.CompiledModel, graph: Graph, placement: Placement) -> Realised:
     """What HETERO itself tells without running: devices, sub-graphs, properties; not op by op."""
     executed = [str(name) for name in compiled.get_property("EXECUTION_DEVICES")]
-    used = [placement.devices[int(d)] for d in np.unique(placement.assignment)]
     differences = tuple(
         Difference("(all its ops)", name, ", ".join(executed), "the runtime left the device out")
-        for name in used
+        for name in placement.used
         if name not in executed
     )
     configuration: list[tuple[str, str]] = []

@@ -182,6 +182,21 @@ class Graph:
         away = pairs[part[self.tensor_producer[pairs[:, 0]]] != pairs[:, 1]]
         return frozen(away[:, 0], np.int32), frozen(away[:, 1], np.int32)
 
+    def constants_read(self, part: Ints, count: int) -> Floats:
+        """Bytes of the constants that each part of the graph reads, each constant once per part.
+
+        Args:
+            part: ``int32[N]`` part of each op, in 0 .. count - 1: its device, its unit.
+            count: Number of parts.
+
+        Returns:
+            ``float64[count]`` bytes, B.
+        """
+        ends = np.stack([csr_rows(self.reader_offsets), part[self.reader_ops]], axis=1)
+        pairs = np.unique(ends, axis=0)
+        sizes = self.constant_bytes[pairs[:, 0]]
+        return frozen(np.bincount(pairs[:, 1], sizes, count), np.float64)
+
     @cached_property
     def op_index(self) -> Mapping[str, int]:
         """Op number by name."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 
-from situs.errors import MissingExtraError, ParameterError
+from situs.errors import MissingExtraError, ParameterError, require_extra
 from situs.placers.parameters import split_spec, with_parameters
 from situs.placers.placer import Placer
 
@@ -87,8 +87,7 @@ def _critical_path() -> type[Placer]:
 
 
 def _metis() -> type[Placer]:
-    if find_spec("pymetis") is None:
-        raise MissingExtraError("pymetis", "solve")
+    require_extra("solve", "pymetis")
     from situs.placers.heuristic.metis import Metis
 
     return Metis
@@ -119,16 +118,14 @@ def _milp() -> type[Placer]:
 
 
 def _cpsat() -> type[Placer]:
-    if find_spec("ortools") is None:
-        raise MissingExtraError("ortools", "solve")
+    require_extra("solve", "ortools")
     from situs.placers.exact.cpsat import CPSAT
 
     return CPSAT
 
 
 def _offload() -> type[Placer]:
-    if find_spec("ortools") is None:
-        raise MissingExtraError("ortools", "solve")
+    require_extra("solve", "ortools")
     from situs.placers.exact.offload import OffloadCalls
 
     return OffloadCalls

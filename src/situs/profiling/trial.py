@@ -47,7 +47,7 @@ class Trial:
         candidate: The placement and its proposer.
         screening: First measurement, among all candidates.
         final: Second measurement with fresh samples, among the best few; None for the others.
-        check: Outputs against the reference device; None for the reference itself.
+        check: Outputs against the reference; None for the reference itself.
         realised: What was compiled; None if compiling failed.
     """
 
@@ -81,7 +81,7 @@ def _precisions(realised: Realised) -> list[str]:
 
 @dataclass(slots=True)
 class _Reference:
-    """Outputs of one device alone, for two inputs."""
+    """Outputs that are right, and whether they are others for other inputs."""
 
     first: list[Array]
     varies: bool
@@ -98,8 +98,9 @@ def run_trials(
     on_event: OnEvent = lambda stage, done, total: None,
     screening: MeasurePlan = SCREENING,
     final: MeasurePlan = FINAL,
+    unplaced: Callable[[list[Array]], list[Array]] | None = None,
 ) -> list[Trial]:
-    """Compile, check and measure candidates; failures are recorded, never raised.
+    """Compile, check and measure candidates; failures of theirs are recorded, never raised.
 
     All candidates are screened together; the fastest few and the fastest uniform one are then
     measured again with fresh samples, so that the winner's time is not the luck of the draw.
@@ -115,12 +116,16 @@ def run_trials(
         on_event: Called with (stage, done, total).
         screening: How to measure first.
         final: How to measure the finalists.
+        unplaced: Runs the model on inputs without any placement: its outputs are the reference.
     """
     inputs = random_inputs(imported.model, rng)
     others = random_inputs(imported.model, rng)
     trials: list[Trial] = []
     runnables: list[Runnable | None] = []
     reference: _Reference | None = None
+    if unplaced is not None:
+        first = unplaced(inputs)
+        reference = _Reference(first, outputs_vary(first, unplaced(others)))
     for k, candidate in enumerate(candidates):
         on_event("compiling and checking", k, len(candidates))
         if stop():

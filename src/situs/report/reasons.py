@@ -78,9 +78,8 @@ def unit_moves(problem: Problem, assignment: Ints, units: Ints | None = None) ->
     base_s = evaluator.seconds
     if not math.isfinite(base_s):
         return deltas
-    _, first = np.unique(problem.units, return_index=True)
     for unit in range(problem.num_units) if units is None else units.tolist():
-        op = int(first[unit])
+        op = int(problem.unit_heads[unit])
         for device in range(problem.num_devices):
             if device == assignment[op]:
                 deltas[unit, device] = 0.0

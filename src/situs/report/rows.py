@@ -175,17 +175,17 @@ def group_rows(problem: Problem, assignment: Ints) -> dict[str, Any]:
     against the order of the groups' first ops is drawn but does not shape the layers.
     """
     graph, units = problem.graph, problem.units
-    _, first = np.unique(units, return_index=True)
-    rank = np.argsort(np.argsort(first, kind="stable"), kind="stable")
+    device = assignment[problem.unit_heads]
+    rank = np.argsort(np.argsort(problem.unit_heads, kind="stable"), kind="stable")
     a, b = units[graph.edge_producer], units[graph.consumer_ops]
     forward = rank[a] < rank[b]
     pairs = zip(a[forward].tolist(), b[forward].tolist(), strict=True)
     return {
         "size": np.bincount(units, minlength=problem.num_units).tolist(),
         "head": heaviest_ops(problem).tolist(),
-        "device": assignment[first].tolist(),
+        "device": device.tolist(),
         "seconds": rounded(problem.unit_seconds, _DIGITS),
-        **_drawn(layered(problem.num_units, pairs), assignment[first]),
+        **_drawn(layered(problem.num_units, pairs), device),
     }
 
 

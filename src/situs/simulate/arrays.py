@@ -94,7 +94,6 @@ def _build(problem: Problem) -> ProblemArrays:
     graph, costs = problem.graph, problem.costs
     input_offsets, inputs = graph.inputs
     seconds = np.where(problem.unit_allowed[problem.units], costs.seconds, np.inf)
-    _, first = np.unique(problem.units, return_index=True)
     rank = upward_rank(
         graph.op_tensors,
         graph.consumer_offsets,
@@ -115,7 +114,7 @@ def _build(problem: Problem) -> ProblemArrays:
         consumers=graph.consumer_ops,
         input_offsets=input_offsets,
         inputs=inputs,
-        unit_head=frozen(first[problem.units] if problem.num_ops else first, np.int32),
+        unit_head=frozen(problem.unit_heads[problem.units], np.int32),
         rank_s=frozen(rank, np.float64),
         tensor_bytes=frozen(graph.tensor_bytes, np.float64),
         constant_bytes=frozen(graph.constant_bytes, np.float64),

@@ -31,13 +31,18 @@ def devices_of(blocks: Blocks, mapped: Mapping[str, str]) -> list[str] | None:
     devices = []
     for path in blocks.graph.op_names:
         inside = [key for key in mapped if key.startswith(f"{path}.")]
-        parts = path.split(".")
-        prefixes = [".".join(parts[:n]) for n in range(len(parts), -1, -1)]
-        device = next((mapped[prefix] for prefix in prefixes if prefix in mapped), None)
+        device = device_at(path, mapped)
         if device is None or inside:
             return None
         devices.append(device)
     return devices
+
+
+def device_at(path: str, mapped: Mapping[str, str]) -> str | None:
+    """The device of a module or tensor, by its longest prefix in the map."""
+    parts = path.split(".")
+    prefixes = (".".join(parts[:n]) for n in range(len(parts), -1, -1))
+    return next((mapped[prefix] for prefix in prefixes if prefix in mapped), None)
 
 
 def cleaned(mapped: dict[str, str]) -> dict[str, str]:

@@ -98,11 +98,8 @@ class Case:
         The cache and activations of a block whose weights are copied are on the main device, and
         there is room for the largest copy.
         """
-        graph, names = self.blocks.graph, self.machine.cluster.names
-        used = np.zeros(len(names))
-        for k, size in enumerate(graph.constant_bytes):
-            span = slice(graph.reader_offsets[k], graph.reader_offsets[k + 1])
-            used[np.unique(assignment[graph.reader_ops[span]])] += size
+        names = self.machine.cluster.names
+        used = self.blocks.graph.constants_read(assignment, len(names)).copy()
         runs = assignment.copy()
         copied = 0.0
         for d, name in enumerate(names):

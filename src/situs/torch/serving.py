@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from situs.errors import PlacementError
+from situs.torch.baseline import device_at
 from situs.torch.memory import CPU, DISK, OFFLOAD
 
 if TYPE_CHECKING:
@@ -171,12 +172,10 @@ def vllm_settings(model: torch.nn.Module, mapped: Mapping[str, str]) -> dict[str
 
 
 def _device(path: str, mapped: Mapping[str, str]) -> str:
-    """Device of a module or tensor, by its longest prefix in the map."""
-    parts = path.split(".")
-    for n in range(len(parts), -1, -1):
-        if ".".join(parts[:n]) in mapped:
-            return mapped[".".join(parts[:n])]
-    raise PlacementError(f"the device map has no place for {path}; it belongs to another model")
+    device = device_at(path, mapped)
+    if device is None:
+        raise PlacementError(f"the device map has no place for {path}; it belongs to another model")
+    return device
 
 
 def _whole(path: str, model: torch.nn.Module, mapped: Mapping[str, str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from situs.core import Evaluation, Pipeline, Problem, violation
-from situs.graph.arrays import Floats, Ints, csr_rows
+from situs.graph.arrays import Ints
 
 
 class PlainObjective:
@@ -28,7 +28,8 @@ def block_seconds(problem: Problem, assignment: Ints) -> float:
     """What ``situs.simulate.evaluate`` gives, ``sequential`` or ``pipeline`` by links, s."""
     if violation(problem, assignment) is not None:
         return float("inf")
-    if (held_bytes(problem, assignment) > problem.memory_bytes).any():
+    held = problem.graph.constants_read(assignment, problem.num_devices)
+    if (held > problem.memory_bytes).any():
         return float("inf")
     costs, devices = problem.costs, problem.num_devices
     seconds = costs.seconds[np.arange(problem.num_ops), assignment]
@@ -43,12 +44,3 @@ def block_seconds(problem: Problem, assignment: Ints) -> float:
     link = np.bincount(source * devices + target, moved, devices * devices)
     streams = np.array([one.streams for one in problem.cluster.devices])
     return float(max((device / streams).max(), link.max(initial=0.0)))
-
-
-def held_bytes(problem: Problem, assignment: Ints) -> Floats:
-    """``float64[D]`` constants on each device, each once there, B."""
-    graph = problem.graph
-    rows = csr_rows(graph.reader_offsets)
-    pairs = np.unique(np.stack([rows, assignment[graph.reader_ops]], axis=1), axis=0)
-    sizes = graph.constant_bytes[pairs[:, 0]].astype(np.float64)
-    return np.bincount(pairs[:, 1], sizes, problem.num_devices).astype(np.float64)

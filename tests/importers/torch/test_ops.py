@@ -103,9 +103,7 @@ def test_by_hand(device: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_transformers_on_meta(kind: str) -> None:
     model = build(kind)
-    given = prefill_inputs(model, Request(1, 8, 2), torch.device("meta"))
-    if "use_cache" in given:
-        given["use_cache"] = False
+    given = prefill_inputs(model, Request(1, 8, 2), torch.device("meta"), cache=False)
     graph = import_module(model, (), given).graph
     # All weights that are read, and little beside them: positions and masks of eight tokens.
     assert weight_bytes(model) <= graph.constant_bytes.sum() <= weight_bytes(model) + 5000

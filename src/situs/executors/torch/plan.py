@@ -116,14 +116,10 @@ class Plan:
             for device in wanted:
                 self.held[node.name, device] = self._stored(node, device)
             if node.name in program.state:
-                new = program.state[node.name]
-                value = self._key(new, self._home[new]) if isinstance(new, torch.fx.Node) else new
-                self.state.append((value, [(node.name, device) for device in wanted]))
+                self._write_back(node, [(node.name, device) for device in wanted])
         elif node.op == "placeholder":
             if node.name in program.state:
-                new = program.state[node.name]
-                value = self._key(new, self._home[new]) if isinstance(new, torch.fx.Node) else new
-                self.state.append((value, [(node.name, "")]))
+                self._write_back(node, [(node.name, "")])
             if not _is_number(node):
                 given = (node.name, "")
                 self._step((node.name, home), lambda v: moved(v[given], "", home), [given])
@@ -139,6 +135,11 @@ class Plan:
         else:
             for device in wanted:
                 self._run(node, device)
+
+    def _write_back(self, node: torch.fx.Node, copies: list[Key]) -> None:
+        new = self.imported.model.state[node.name]
+        value = self._key(new, self._home[new]) if isinstance(new, torch.fx.Node) else new
+        self.state.append((value, copies))
 
     def _stored(self, node: torch.fx.Node, device: str) -> torch.Tensor:
         """A weight on a device: a tied one once, a buffer that is written to always a copy."""

@@ -11,13 +11,13 @@ import torch
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from situs.core import Placement, count_subgraphs
-from situs.errors import CompileError, PlacementError, RunError
+from situs.errors import CompileError, RunError
 from situs.executors.executor import Difference, Realised
 from situs.executors.torch.devices import real
 from situs.executors.torch.plan import Plan, Values
 from situs.graph.arrays import frozen
 from situs.hardware import Cluster
-from situs.importers.torch.exporting import tensors
+from situs.importers.torch.exporting import first_line, tensors
 from situs.importers.torch.ops import TorchImported
 
 _COARSE = {torch.float16: "f16", torch.bfloat16: "bf16"}
@@ -31,8 +31,9 @@ class TorchModel:
         self._plan = Plan(imported, placement)
         self._given: list[Any] | None = None
         self._results: list[Any] | None = None
-        used = (placement.devices[int(d)] for d in np.unique(placement.assignment))
-        self._waited = [real(name) for name in used if not name.startswith(("cpu", "meta"))]
+        self._waited = [
+            real(name) for name in placement.used if not name.startswith(("cpu", "meta"))
+        ]
         held = [t for t in imported.model.held.values() if t.is_floating_point()]
         precisions = sorted({_COARSE.get(t.dtype, "f32") for t in held} or {"f32"})
         self._realised = Realised(
@@ -101,8 +102,7 @@ class TorchModel:
             for device in self._waited:
                 torch.accelerator.synchronize(device)
         except (RuntimeError, TypeError, ValueError, IndexError) as error:
-            text = str(error).strip().splitlines() or [type(error).__name__]
-            raise RunError(f"op {where[0]!r} on {where[1]}: {text[0]}") from error
+            raise RunError(f"op {where[0]!r} on {where[1]}: {first_line(error)}") from error
 
     def tensors(self) -> list[torch.Tensor]:
         """The tensors of the last request's result, on their devices."""
@@ -145,17 +145,13 @@ class TorchExecutor:
             CompileError: If the weights do not go there.
         """
         placement.require(imported.graph)
-        for name in (placement.devices[int(d)] for d in np.unique(placement.assignment)):
-            if name not in self._names:
-                raise PlacementError(
-                    f"the placement uses device {name}; devices here are {', '.join(self._names)}"
-                )
+        placement.require_devices(self._names)
         if options:
             raise CompileError(f"PyTorch's devices take no property {next(iter(options))!r}")
         try:
             return TorchModel(imported, placement)
         except RuntimeError as error:  # Out of memory, or no such kernel.
-            raise CompileError(str(error).strip().splitlines()[0]) from error
+            raise CompileError(first_line(error)) from error
 
     def realise(
         self, imported: TorchImported, placement: Placement, inputs: Sequence[Any]

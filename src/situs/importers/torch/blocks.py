@@ -12,6 +12,7 @@ from situs.errors import ModelError, ParameterError
 from situs.graph import Graph
 from situs.graph.arrays import Floats, frozen
 from situs.graph.build import OpSpec, build_graph
+from situs.importers.torch.exporting import first_line
 from situs.importers.torch.inputs import decode_inputs, prefill_inputs
 from situs.importers.torch.tracing import BlockTrace, Seen
 
@@ -104,10 +105,9 @@ def module_blocks(
         with torch.no_grad():
             prefill, decode, cache = _trace(model, request, inputs, modules, tensors, len(paths))
     except (RuntimeError, TypeError, ValueError, KeyError, NotImplementedError) as error:
-        text = str(error).strip().splitlines()
         raise ModelError(
             f"{type(model).__name__}: the forward pass on {_device(model)} tensors failed: "
-            f"{text[0] if text else type(error).__name__}; give its arguments with inputs="
+            f"{first_line(error)}; give its arguments with inputs="
         ) from error
     finally:
         model.train(training)

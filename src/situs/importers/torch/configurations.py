@@ -51,7 +51,5 @@ def import_configuration(path: str | Path, request: Request | None = None) -> To
         ModelError: If there is no usable configuration there, or its model cannot be exported.
     """
     model = load_configuration(path)
-    given = prefill_inputs(model, request or Request(), torch.device("meta"))
-    if "use_cache" in given:
-        given["use_cache"] = False
+    given = prefill_inputs(model, request or Request(), torch.device("meta"), cache=False)
     return import_module(model, (), given)

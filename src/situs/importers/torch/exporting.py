@@ -103,7 +103,7 @@ def _export(model: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any
             return from_exported(torch.export.export(model, args, kwargs, strict=False))
         # Whatever a model's own code raises under export, torch.fx may still trace it.
         except Exception as error:
-            why = _first_line(error)
+            why = first_line(error)
         try:
             return _traced(model, args, kwargs, why)
         except ModelError:
@@ -111,7 +111,7 @@ def _export(model: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any
         except Exception as error:
             raise ModelError(
                 f"{type(model).__name__}: torch.export cannot take it ({why}), nor can "
-                f"torch.fx ({_first_line(error)}); correct the model or its example inputs"
+                f"torch.fx ({first_line(error)}); correct the model or its example inputs"
             ) from error
 
 
@@ -141,7 +141,7 @@ def load_exported(path: str | Path) -> Program:
     # The archive's reader raises whatever its parts raise: all mean that the file is no good.
     except Exception as error:
         raise ModelError(
-            f"{path}: PyTorch {torch.__version__} cannot read it: {_first_line(error)}; "
+            f"{path}: PyTorch {torch.__version__} cannot read it: {first_line(error)}; "
             "export the model again with this version"
         ) from error
 
@@ -302,6 +302,7 @@ def _device(model: torch.nn.Module) -> torch.device:
     return held.device
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """The first line of an error's message that says something, or the error's name."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return (lines or [type(error).__name__])[0][:200]

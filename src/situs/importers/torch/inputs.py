@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 
 
 def prefill_inputs(
-    model: torch.nn.Module, request: Request, device: torch.device
+    model: torch.nn.Module, request: Request, device: torch.device, cache: bool = True
 ) -> dict[str, Any]:
     """Arguments that read a whole prompt, by the model's ``main_input_name``.
+
+    ``cache``: a model that generates fills its key-value cache for the tokens to come.
 
     Raises:
         ModelError: If the model does not say what it reads, or reads something unknown.
@@ -51,7 +53,7 @@ def prefill_inputs(
     if getattr(config, "is_encoder_decoder", False):
         given["decoder_input_ids"] = ids
     if model.can_generate():  # type: ignore[operator]
-        given["use_cache"] = True
+        given["use_cache"] = cache
     return given
 
 

@@ -20,6 +20,7 @@ from situs.importers.torch.exporting import (
     load_exported,
     shape_of,
     storage_key,
+    tensors,
 )
 from situs.importers.torch.work import bytes_of, estimate, node_flop, op_type
 
@@ -197,7 +198,7 @@ class _Reading:
 
     def _call(self, node: torch.fx.Node) -> None:
         value = node.meta["val"]
-        made = [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
+        made = tensors(value)
         if not made:
             self.refs[node] = None
             if all(source in self.fixed for source in node.all_input_nodes):

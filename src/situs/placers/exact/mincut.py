@@ -82,12 +82,11 @@ def _expand(problem: Problem, stop: Stop) -> Ints:
     starts.append(np.argmin(problem.unit_seconds, axis=1).astype(np.int32)[problem.units])
     values = evaluate(problem, np.stack(starts))
     best, best_s = starts[int(np.argmin(values))], float(values.min())
-    first = np.unique(problem.units, return_index=True)[1]
     improved = True
     while improved and not stop(Progress(best_s=best_s)):
         improved = False
         for alpha in range(problem.num_devices):
-            moved = expansion_move(problem, best[first], alpha)[problem.units]
+            moved = expansion_move(problem, best[problem.unit_heads], alpha)[problem.units]
             value = float(evaluate(problem, moved[np.newaxis])[0])
             if value < best_s:
                 best, best_s, improved = moved, value, True

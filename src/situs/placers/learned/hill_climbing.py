@@ -48,10 +48,10 @@ class _Climber:
         self._asked: Ints | None = None
 
     def begin(self, assignments: Ints, seconds: Floats) -> None:
-        first = np.unique(self._problem.units, return_index=True)[1]
         best, best_s = best_of(seconds)
         if best_s < self._seconds:
-            self._units, self._seconds = frozen(assignments[best, first], np.int32), best_s
+            units = assignments[best, self._problem.unit_heads]
+            self._units, self._seconds = frozen(units, np.int32), best_s
 
     def ask(self, count: int) -> Ints:
         if self._asked is None:

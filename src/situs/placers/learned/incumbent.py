@@ -9,6 +9,7 @@ import torch
 
 from situs.core import Problem
 from situs.graph.arrays import Floats, Ints
+from situs.placers.learned.learner import best_of
 from situs.placers.learned.network import Decision
 from situs.placers.learned.nodes import NodeGraph
 
@@ -27,8 +28,6 @@ class Incumbent:
         self._problem = problem
         self._unit_node = np.zeros(problem.num_units, dtype=np.int32)
         self._unit_node[problem.units] = nodes.node
-        self._first_op = np.zeros(problem.num_units, dtype=np.int64)
-        self._first_op[problem.units[::-1]] = np.arange(problem.num_ops)[::-1]
         self._free = np.flatnonzero(problem.unit_allowed.sum(axis=1) > 1)
         self.seconds = np.inf
         self.devices: Ints | None = None
@@ -37,24 +36,23 @@ class Incumbent:
 
     def offer(self, assignments: Ints, seconds: Floats) -> bool:
         """Take over the best of ``int32[K, N]`` if it is better; whether it was."""
-        self.seen.update(_key(row) for row in assignments[:, self._first_op])
-        known = np.where(np.isfinite(seconds), seconds, np.inf)
-        best = int(np.argmin(known))
+        self.seen.update(_key(row) for row in assignments[:, self._problem.unit_heads])
+        best, best_s = best_of(seconds)
         self._union = None
-        if not known[best] < self.seconds:
+        if not best_s < self.seconds:
             return False
         before = self.devices
-        self.devices = assignments[best, self._first_op].astype(np.int32)
-        better = np.flatnonzero(known < self.seconds)
+        self.devices = assignments[best, self._problem.unit_heads].astype(np.int32)
+        better = np.flatnonzero(seconds < self.seconds)
         if before is not None and len(better) > 1:
             union = before.copy()
-            for row in better[np.argsort(-known[better], kind="stable")]:
-                devices = assignments[row, self._first_op]
+            for row in better[np.argsort(-seconds[better], kind="stable")]:
+                devices = assignments[row, self._problem.unit_heads]
                 changed = devices != before
                 if changed.sum() <= len(before) // 4:
                     union[changed] = devices[changed]
             self._union = union.astype(np.int32)
-        self.seconds = float(known[best])
+        self.seconds = best_s
         return True
 
     def of_nodes(self, num_nodes: int) -> torch.Tensor:

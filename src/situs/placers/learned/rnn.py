@@ -17,7 +17,7 @@ from situs.placers.learned.distributions import draw, draw_one, entropy, log_cha
 from situs.placers.learned.features import ALL, node_features
 from situs.placers.learned.learner import Learner
 from situs.placers.learned.network import as_indices
-from situs.placers.learned.nodes import NodeGraph, coarsen, node_seconds
+from situs.placers.learned.nodes import NodeGraph, coarsen, fastest_devices
 from situs.placers.learned.policy import of_ops
 from situs.placers.learned.policy_gradient import Drawn, Gradient, PolicyGradient, mlp
 from situs.placers.learned.trainee import Trainee
@@ -79,13 +79,12 @@ class _Graph:
         edges = as_indices(np.stack([nodes.source, nodes.target]))
         ones = torch.ones(edges.shape[1])
         adjacency = torch.sparse_coo_tensor(edges, ones, (count, count), check_invariants=False)
-        fastest = np.argmin(np.where(nodes.allowed, node_seconds(problem, nodes), np.inf), axis=1)
         return cls(
             nodes,
             torch.from_numpy(node_features(problem, nodes, ALL)),
             adjacency.coalesce(),
             torch.from_numpy(nodes.allowed.copy()),
-            torch.from_numpy(fastest),
+            as_indices(fastest_devices(problem, nodes)),
         )
 
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from situs.core import Incumbent, Objective, Problem, Progress, RealClock, Result, Stop, place
-from situs.errors import MissingExtraError, Status
+from situs.errors import Status, require_extra
 from situs.graph.arrays import Floats, Ints
-from situs.placers.learned.learner import Learner
+from situs.placers.learned.learner import Learner, best_of
 from situs.placers.learned.standing import Standing
 
 if TYPE_CHECKING:
@@ -56,22 +55,20 @@ class _Training:
         before = self.standing
         evaluations = before.evaluations + len(assignments)
         elapsed_s = self._clock.now() - self._started_s
-        known = np.where(np.isfinite(seconds), seconds, np.inf)
-        k = int(np.argmin(known))
-        if known[k] < self.best_s:
-            found = Incumbent(evaluations, elapsed_s, float(known[k]))
+        k, value_s = best_of(seconds)
+        if value_s < self.best_s:
+            found = Incumbent(evaluations, elapsed_s, value_s)
             before = replace(
                 before, trace=(*before.trace, found), best=assignments[k].copy(), stale=0
             )
-        elif not np.isfinite(known[k]):
+        elif not math.isfinite(value_s):
             self.failure = evaluation.statuses[k]
         self.standing = replace(before, evaluations=evaluations, elapsed_s=elapsed_s)
         return seconds
 
 
 def _kept(problem: Problem, parameters: tuple[tuple[str, str], ...], folder: str) -> Checkpoint:
-    if find_spec("safetensors") is None:
-        raise MissingExtraError("safetensors", "learn")
+    require_extra("learn", "safetensors")
     from situs.placers.learned.checkpoint import Checkpoint
 
     return Checkpoint(Path(folder), problem, parameters)
