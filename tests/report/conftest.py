@@ -17,11 +17,17 @@ from situs.report.saved import Saved
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    """Headless Chromium through Selenium; the tests are skipped where there is none."""
+    """Headless Chromium through Selenium; the tests are skipped where there is none.
+
+    The gate sets SITUS_BROWSER=required: there a missing browser is a failure.
+    """
     webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
     chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if chromium is None or driver is None:
-        pytest.skip("no chromium and chromedriver on this machine")
+        reason = "no chromium and chromedriver; Debian: apt install chromium chromium-driver"
+        if os.environ.get("SITUS_BROWSER") == "required":
+            pytest.fail(reason)
+        pytest.skip(reason)
     options = webdriver.ChromeOptions()
     options.binary_location = chromium
     for flag in ("headless=new", "no-sandbox", "disable-dev-shm-usage", "window-size=1440,1000"):
