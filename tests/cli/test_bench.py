@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
@@ -25,3 +26,21 @@ def test_says_which_folder_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_refuses_an_unknown_placer_before_it_starts() -> None:
     with pytest.raises(InputError, match="did you mean 'hsdag'"):
         learn(placers=["hsdga"])
+
+
+def test_prints_the_scripts_results_as_json_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "benchmarks" / "learning.py"
+    script.parent.mkdir()
+    script.write_text(
+        "import sys, pathlib\n"
+        "print('a table for people')\n"
+        "path = sys.argv[sys.argv.index('--output') + 1] + '.json'\n"
+        "pathlib.Path(path).write_text('{\"rows\": [1]}')\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    learn(output=tmp_path / "out", json=True)
+    shown = capfd.readouterr()
+    assert json.loads(shown.out) == {"rows": [1]}
+    assert "a table for people" in shown.err

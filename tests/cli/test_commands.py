@@ -213,3 +213,16 @@ def test_import_is_light() -> None:
     code = "import sys, situs; print(sorted({m.split('.')[0] for m in sys.modules}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert not {"numpy", "openvino", "numba", "torch", "scipy"} & set(eval(done.stdout))
+
+
+def test_completion_offers_the_commands() -> None:
+    asked = {"_SITUS_COMPLETE": "complete_bash", "COMP_WORDS": "situs ex", "COMP_CWORD": "1"}
+    command = [
+        sys.executable,
+        "-c",
+        "import sys; sys.argv[0] = 'situs'; from situs.cli import main; main()",
+    ]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=os.environ | asked, timeout=60
+    )
+    assert done.stdout.split() == ["explain", "export"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json as jsonlib
 import subprocess
 import sys
 from pathlib import Path
@@ -9,18 +10,24 @@ from typing import Annotated
 
 import typer
 
+from situs.cli.output import Json, print_json
 from situs.errors import InputError, WorkError
 from situs.placers import get_placer
 
 bench = typer.Typer(help="Benchmarks of the repository.", no_args_is_help=True)
 
 
-def _run(script: str, *arguments: str) -> None:
+def _run(script: str, *arguments: str, results: Path, json: bool) -> None:
+    """Run a script; with ``json`` its table goes to stderr and its results to stdout."""
     path = Path("benchmarks") / script
     if not path.exists():
         raise InputError(f"{path} is not here; run this in a checkout of the repository")
-    if subprocess.run([sys.executable, str(path), *arguments], check=False).returncode:  # noqa: S603
+    table = sys.stderr if json else None
+    done = subprocess.run([sys.executable, str(path), *arguments], check=False, stdout=table)  # noqa: S603
+    if done.returncode:
         raise WorkError("the benchmark failed; its own message is above")
+    if json:
+        print_json(jsonlib.loads(results.read_text(encoding="utf-8")))
 
 
 @bench.command()
@@ -31,6 +38,7 @@ def solvers(
     budget: Annotated[float, typer.Option(help="Seconds for one latency problem.")] = 60.0,
     search: Annotated[float, typer.Option(help="Seconds of search on one problem.")] = 15.0,
     only: Annotated[str, typer.Option(help="Rows whose 'scenario case' contains this.")] = "",
+    json: Json = False,
 ) -> None:
     """Value, bound, gap and time of our solvers beside published programs (simulated).
 
@@ -39,7 +47,8 @@ def solvers(
     if not (data / "msr-fiddle").is_dir():
         raise InputError(f"{data}: no msr-fiddle/ inside; give the folder of the data with --data")
     arguments = ["--data", str(data), "--budget", str(budget), "--search", str(search)]
-    _run("solvers.py", *arguments, "--only", only)
+    results = Path("benchmarks/results/solvers.json")
+    _run("solvers.py", *arguments, "--only", only, results=results, json=json)
 
 
 @bench.command()
@@ -57,6 +66,7 @@ def paper(
     output: Annotated[Path, typer.Option(help="Folder for paper.md, .json and .png.")] = Path(
         "benchmarks/results"
     ),
+    json: Json = False,
 ) -> None:
     """HSDAG's own experiment: its networks, machine and rows, beside optimum, search and bound.
 
@@ -68,7 +78,8 @@ def paper(
     if measured:
         arguments += ["--measured", "--evaluations", str(evaluations)]
         arguments += ["--devices", *devices.split(","), "--virtual", *(virtual or [])]
-    _run("paper.py", *arguments)
+    results = output / ("paper-measured.json" if measured else "paper.json")
+    _run("paper.py", *arguments, results=results, json=json)
 
 
 @bench.command()
@@ -87,6 +98,7 @@ def learn(
     output: Annotated[Path, typer.Option(help="Path of the results, without suffix.")] = Path(
         "benchmarks/results/learning"
     ),
+    json: Json = False,
 ) -> None:
     """Learned placers against random and local search, at equal evaluations (simulated).
 
@@ -97,4 +109,4 @@ def learn(
     arguments = ["--seeds", str(seeds), "--output", str(output)]
     for option, values in (("--placers", placers), ("--graphs", graphs), ("--costs", costs)):
         arguments += [option, *values] if values else []
-    _run("learning.py", *arguments)
+    _run("learning.py", *arguments, results=output.with_suffix(".json"), json=json)

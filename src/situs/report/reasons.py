@@ -78,16 +78,15 @@ def unit_moves(problem: Problem, assignment: Ints, units: Ints | None = None) ->
     base_s = evaluator.seconds
     if not math.isfinite(base_s):
         return deltas
-    for unit in range(problem.num_units) if units is None else units.tolist():
-        op = int(problem.unit_heads[unit])
-        for device in range(problem.num_devices):
-            if device == assignment[op]:
-                deltas[unit, device] = 0.0
-            elif not problem.unit_allowed[unit, device]:
-                deltas[unit, device] = np.inf
-            else:
-                deltas[unit, device] = evaluator.move(op, device) - base_s
-                evaluator.undo()
+    wanted = np.arange(problem.num_units, dtype=np.int32) if units is None else units
+    deltas[wanted] = np.inf
+    here = assignment[problem.unit_heads[wanted]]
+    allowed = problem.unit_allowed[wanted].copy()
+    allowed[np.arange(len(wanted)), here] = False
+    row, device = np.nonzero(allowed)
+    moved_s = evaluator.price(wanted[row].astype(np.int32), device.astype(np.int32))
+    deltas[wanted[row], device] = moved_s - base_s
+    deltas[wanted, here] = 0.0
     return deltas
 
 

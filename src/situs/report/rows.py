@@ -176,17 +176,20 @@ def group_rows(problem: Problem, assignment: Ints) -> dict[str, Any]:
     """
     graph, units = problem.graph, problem.units
     device = assignment[problem.unit_heads]
-    rank = np.argsort(np.argsort(problem.unit_heads, kind="stable"), kind="stable")
-    a, b = units[graph.edge_producer], units[graph.consumer_ops]
-    forward = rank[a] < rank[b]
-    pairs = zip(a[forward].tolist(), b[forward].tolist(), strict=True)
-    return {
+    columns = {
         "size": np.bincount(units, minlength=problem.num_units).tolist(),
         "head": heaviest_ops(problem).tolist(),
         "device": device.tolist(),
         "seconds": rounded(problem.unit_seconds, _DIGITS),
-        **_drawn(layered(problem.num_units, pairs), device),
     }
+    if problem.num_units == problem.num_ops:
+        # Nothing collapses: the drawing of the ops is all that there is.
+        return columns
+    rank = np.argsort(np.argsort(problem.unit_heads, kind="stable"), kind="stable")
+    a, b = units[graph.edge_producer], units[graph.consumer_ops]
+    forward = rank[a] < rank[b]
+    pairs = zip(a[forward].tolist(), b[forward].tolist(), strict=True)
+    return columns | _drawn(layered(problem.num_units, pairs), device)
 
 
 def timeline_rows(problem: Problem, assignment: Ints) -> dict[str, Any]:

@@ -226,7 +226,7 @@ function drawTimeline() {
   const lanes = rows.timeline.lanes;
   const critical = new Set(rows.timeline.critical_path || []);
   $("timeline-note").textContent = rows.timeline.missing ||
-    `Predicted from ${rows.cost_source} costs under the ${rows.execution_model} model: ${ms(rows.timeline.seconds)}. The dark line marks ops that the latency hangs on.`;
+    `Predicted from ${rows.cost_source} costs under the ${rows.execution_model} model: ${ms(rows.timeline.seconds)}. The thin line below a device marks ops that the latency hangs on.`;
   if (!lanes.length) { $("timeline").hidden = true; return; }
   const traces = lanes.map((lane, row) => {
     const x = [], y = [], customdata = [];
