@@ -1,0 +1,1 @@
+"""Recorded searches on the real engine: trials that survive crashes, racing, resuming."""
