@@ -12,7 +12,7 @@ from situs.core import Problem
 from situs.graph.arrays import Floats, Ints, frozen
 from situs.placers.learned.dice import restored, state_of
 from situs.placers.learned.learner import Arrays, Episode, Learner, best_of, valued
-from situs.placers.learned.nodes import NodeGraph, coarsen, fastest_devices
+from situs.placers.learned.nodes import NodeGraph, fastest_devices, units_of
 from situs.placers.learned.trained import Trained
 
 
@@ -30,8 +30,8 @@ class CrossEntropy(Trained):
     Source: Rubinstein and Kroese, "The Cross-Entropy Method", 2004, algorithm 4.1 with smoothing;
     for placement as in Gao et al., "Post: Device placement with cross-entropy minimization and
     proximal policy optimization", NeurIPS 2018.
-    Differs: Nodes of the co-location coarsening; a floor instead of dynamic smoothing; the best
-    placement so far, the best uniform one at first, is always among the elite.
+    Differs: No grouping but units; a floor instead of dynamic smoothing; the best placement so far,
+    the best uniform one at first, is always among the elite.
     """
 
     name: ClassVar[str] = "cross-entropy"
@@ -44,7 +44,7 @@ class CrossEntropy(Trained):
 
     def learner(self, problem: Problem, seed: int) -> Learner:
         """See ``Trained``."""
-        nodes = coarsen(problem)
+        nodes = units_of(problem)
         fastest = fastest_devices(problem, nodes)
         return _Chances(nodes, fastest, self, np.random.default_rng(seed))
 

@@ -16,7 +16,7 @@ from situs.placers.learned.distributions import draw, entropy, log_chances
 from situs.placers.learned.features import ALL, feature_width, node_features
 from situs.placers.learned.learner import Learner
 from situs.placers.learned.network import as_indices
-from situs.placers.learned.nodes import NodeGraph, coarsen
+from situs.placers.learned.nodes import NodeGraph, units_of
 from situs.placers.learned.policy import of_ops
 from situs.placers.learned.policy_gradient import Drawn, Gradient, PolicyGradient, mlp
 from situs.placers.learned.trainee import Trainee
@@ -38,8 +38,8 @@ class GDP(Gradient):
 
     Source: Zhou et al., "GDP: Generalized device placement for dataflow graphs", arXiv 1910.01578.
     Differs: Attention in place of GraphSAGE's max pooling; segments of 256 nodes without recurrence
-    between them; no superposition layer, the costs are features instead; nodes of the co-location
-    coarsening; op types are not looked at.
+    between them; no superposition layer, the costs are features instead; op types are not looked
+    at.
     """
 
     name: ClassVar[str] = "gdp"
@@ -157,7 +157,7 @@ class OneShot:
     """A network on one problem: every node's device is drawn at once."""
 
     def __init__(self, problem: Problem, network: GraphPlacer) -> None:
-        self.nodes: NodeGraph = coarsen(problem)
+        self.nodes: NodeGraph = units_of(problem)
         self.network = network
         self._features = torch.from_numpy(node_features(problem, self.nodes, FEATURES))
         source, target = as_indices(self.nodes.source), as_indices(self.nodes.target)

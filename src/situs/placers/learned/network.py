@@ -252,3 +252,10 @@ def pooled_graph(graph: NodeGraph, label: Int64[Tensor, "V"]) -> NodeGraph:
 def as_indices(values: Ints) -> Int64[Tensor, "..."]:
     """What tensors are indexed with."""
     return torch.from_numpy(values.astype(np.int64))
+
+
+def adjacency(count: int, row: Ints, column: Ints) -> Float[Tensor, "V V"]:
+    """Sparse matrix with a one at each of the distinct ``int32[E]`` (row, column)."""
+    at = torch.stack([as_indices(row), as_indices(column)])
+    ones = torch.ones(at.shape[1])
+    return torch.sparse_coo_tensor(at, ones, (count, count), check_invariants=False).coalesce()

@@ -1,4 +1,4 @@
-"""The coarsened graph that a learner sees: co-located ops as one node."""
+"""The graphs that learners see: units as nodes, or the co-location coarsening of them."""
 
 from __future__ import annotations
 
@@ -68,6 +68,14 @@ def fastest_devices(problem: Problem, nodes: NodeGraph) -> Ints:
     return frozen(np.argmin(seconds, axis=1), np.int32)
 
 
+def units_of(problem: Problem) -> NodeGraph:
+    """Every unit (ops that must share a device) as a node: nothing is merged beyond that."""
+    source, target = quotient(
+        problem.units, problem.graph.edge_producer, problem.graph.consumer_ops
+    )
+    return NodeGraph(frozen(problem.units, np.int32), source, target, problem.unit_allowed)
+
+
 def coarsen(problem: Problem) -> NodeGraph:
     """Merge v into its producer u where u is v's only producer and v is u's only consumer.
 
@@ -79,12 +87,11 @@ def coarsen(problem: Problem) -> NodeGraph:
     Computation Graphs", NeurIPS 2024, section 2.2 (co-location coarsening).
     Differs: Constants are inside the ops that read them and are no nodes.
     """
-    graph, units = problem.graph, problem.units
-    source, target = quotient(units, graph.edge_producer, graph.consumer_ops)
-    allowed = problem.unit_allowed
-    label = kernels.colocate(problem.num_units, source, target, allowed.copy())
+    units = units_of(problem)
+    allowed = units.allowed
+    label = kernels.colocate(units.num_nodes, units.source, units.target, allowed.copy())
     count = int(label.max()) + 1 if len(label) else 0
     merged = np.ones((count, problem.num_devices), dtype=np.bool_)
     np.logical_and.at(merged, label, allowed)
-    source, target = quotient(label, source, target)
-    return NodeGraph(frozen(label[units], np.int32), source, target, frozen(merged, np.bool_))
+    source, target = quotient(label, units.source, units.target)
+    return NodeGraph(frozen(label[units.node], np.int32), source, target, frozen(merged, np.bool_))

@@ -17,7 +17,7 @@ from situs.errors import ParameterError
 from situs.graph.arrays import Floats, Ints
 from situs.placers.learned.distributions import draw_one, entropy, log_chances
 from situs.placers.learned.learner import Arrays, Episode, Learner, best_of
-from situs.placers.learned.network import as_indices
+from situs.placers.learned.network import adjacency
 from situs.placers.learned.node_costs import features_with_paths, node_costs, topological_rank
 from situs.placers.learned.nodes import NodeGraph, coarsen, fastest_devices
 from situs.placers.learned.policy_gradient import Gradient, mlp
@@ -26,6 +26,8 @@ from situs.placers.learned.trainee import Trainee, one_thread
 _ROUNDS = 4
 _BASELINE_RATE = 0.3
 _STEPS_AT_ONCE = 64
+# A change makes what was foreseen after it worthless.
+_STEPS_AHEAD = 16
 # Reachability of more nodes would need more than 200 MB.
 _MOST_NODES = 4_000
 _FLAGS = 2
@@ -97,20 +99,25 @@ class Reviser(nn.Module):
     def forward(
         self,
         features: Float[Tensor, "B V F"],
-        source: Int64[Tensor, "E"],
-        target: Int64[Tensor, "E"],
+        consumed: Float[Tensor, "V V"],
+        produced: Float[Tensor, "V V"],
         current: Int64[Tensor, "B"],
         parts: Float[Tensor, "B 3 V"],
     ) -> Float[Tensor, "B D"]:
-        """Scores of devices for the current node of every row."""
-        x = self.inward(features)
+        """Scores of devices for the current node of every row.
+
+        ``consumed`` has a one for each (node, node that it reads) and is sparse, and ``produced``
+        is its transpose.
+        """
+        # Nodes first: a round of messages is then one product with a sparse matrix.
+        x = self.inward(features).transpose(0, 1).contiguous()
         down = up = x
         for _ in range(_ROUNDS):
-            sent = torch.relu(self.down(down))
-            down = x + torch.zeros_like(x).index_add(1, target, sent[:, source])
-            sent = torch.relu(self.up(up))
-            up = x + torch.zeros_like(x).index_add(1, source, sent[:, target])
-        both = torch.tanh(torch.cat([down, up], dim=2))
+            sent = torch.relu(self.down(down)).flatten(1)
+            down = x + torch.sparse.mm(consumed, sent).view_as(x)
+            sent = torch.relu(self.up(up)).flatten(1)
+            up = x + torch.sparse.mm(produced, sent).view_as(x)
+        both = torch.tanh(torch.cat([down, up], dim=2)).transpose(0, 1)
         summaries = (parts @ self.part(both)).flatten(1)
         mine = both[torch.arange(len(both)), current]
         result: Tensor = self.policy(torch.cat([mine, summaries], dim=1))
@@ -166,7 +173,8 @@ class _Visitor:
     ) -> None:
         self._nodes, self._fixed, self._trainee, self._how = nodes, fixed, trainee, how
         self._fastest = fastest
-        self._source, self._target = as_indices(nodes.source), as_indices(nodes.target)
+        self._consumed = adjacency(nodes.num_nodes, nodes.target, nodes.source)
+        self._produced = adjacency(nodes.num_nodes, nodes.source, nodes.target)
         self._allowed = torch.from_numpy(nodes.allowed.copy())
         self._rank = topological_rank(nodes)
         self._order = np.argsort(self._rank, kind="stable")
@@ -215,7 +223,7 @@ class _Visitor:
     def _go_on(self, visit: _Visit, rows: list[Ints]) -> None:
         """Up to the next change, or the end; a visit without a change has its end valued again."""
         current, first = visit.current(self._order), len(visit.actions)
-        steps = np.arange(first, min(first + _STEPS_AT_ONCE, len(self._order)), dtype=np.int32)
+        steps = np.arange(first, min(first + _STEPS_AHEAD, len(self._order)), dtype=np.int32)
         shown = np.repeat(current[None], len(steps), axis=0)
         drawn = draw_one(self._scores(shown, steps), self._trainee.generator).numpy()
         changed = np.flatnonzero(drawn != current[self._order[steps]])
@@ -244,7 +252,7 @@ class _Visitor:
         flags[:, :, 1] = torch.from_numpy(self._rank < steps[:, None]).float()
         features = torch.cat([shown, placed, flags], dim=2)
         parts = self._parts[:, current].transpose(0, 1)
-        scores = self._trainee.network(features, self._source, self._target, current, parts)
+        scores = self._trainee.network(features, self._consumed, self._produced, current, parts)
         kept = self._trainee.network.keep * placed[rows, current]
         return log_chances(scores + kept, self._allowed[current])
 

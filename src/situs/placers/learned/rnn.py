@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
@@ -16,8 +15,8 @@ from situs.errors import ParameterError
 from situs.placers.learned.distributions import draw, draw_one, entropy, log_chances
 from situs.placers.learned.features import ALL, node_features
 from situs.placers.learned.learner import Learner
-from situs.placers.learned.network import as_indices
-from situs.placers.learned.nodes import NodeGraph, coarsen, fastest_devices
+from situs.placers.learned.network import adjacency, as_indices
+from situs.placers.learned.nodes import NodeGraph, fastest_devices, units_of
 from situs.placers.learned.policy import of_ops
 from situs.placers.learned.policy_gradient import Drawn, Gradient, PolicyGradient, mlp
 from situs.placers.learned.trainee import Trainee
@@ -35,10 +34,9 @@ class RNN(Gradient):
 
     Source: Mirhoseini et al., "A hierarchical model for device placement", ICLR 2018; the placer
     after Mirhoseini et al., "Device placement optimization with reinforcement learning", ICML 2017.
-    Differs: 16 groups, for graphs of some hundred ops; nodes of the co-location coarsening, with
-    costs among their features; reward is the log-latency; a node that a group's device bars takes
-    its fastest allowed device; sharp groups from the start; clipped steps reuse the samples
-    (``passes=1``: as in the paper).
+    Differs: 16 groups, for graphs of some hundred ops; costs are among the features; reward is the
+    log-latency; a node that a group's device bars takes its fastest allowed device; sharp groups
+    from the start; clipped steps reuse the samples (``passes=1``: as in the paper).
     """
 
     name: ClassVar[str] = "rnn"
@@ -74,15 +72,11 @@ class _Graph:
 
     @classmethod
     def of(cls, problem: Problem) -> _Graph:
-        nodes = coarsen(problem)
-        count = nodes.num_nodes
-        edges = as_indices(np.stack([nodes.source, nodes.target]))
-        ones = torch.ones(edges.shape[1])
-        adjacency = torch.sparse_coo_tensor(edges, ones, (count, count), check_invariants=False)
+        nodes = units_of(problem)
         return cls(
             nodes,
             torch.from_numpy(node_features(problem, nodes, ALL)),
-            adjacency.coalesce(),
+            adjacency(nodes.num_nodes, nodes.source, nodes.target),
             torch.from_numpy(nodes.allowed.copy()),
             as_indices(fastest_devices(problem, nodes)),
         )
